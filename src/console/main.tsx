@@ -65,9 +65,7 @@ function usePath(): string {
   return path;
 }
 
-function isConsolePath(path: string): boolean {
-  return path === '/' || sectionOf(path) !== undefined;
-}
+const isConsolePath = (path: string): boolean => path === '/' || sectionOf(path) !== undefined;
 
 type Viewer = Answers['Viewer']['viewer'];
 
@@ -186,15 +184,13 @@ interface PlaceProps extends Pick<Section, 'href' | 'name'> {
 }
 
 /** A link of the navigation. */
-function Place({ href, name, path = '' }: PlaceProps) {
-  return (
-    <li>
-      <a href={href} aria-current={sectionOf(path)?.href === href ? 'page' : undefined}>
-        {name}
-      </a>
-    </li>
-  );
-}
+const Place = ({ href, name, path = '' }: PlaceProps) => (
+  <li>
+    <a href={href} aria-current={sectionOf(path)?.href === href ? 'page' : undefined}>
+      {name}
+    </a>
+  </li>
+);
 
 function toTitle(event: Event): void {
   // The fragment of an address names an event.

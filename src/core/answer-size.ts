@@ -12,12 +12,11 @@ export const pageBytesOf = (answerBytes: number): number => answerBytes / 2;
 
 export const inMib = (bytes: number): string => `${bytes / MIB} MiB`;
 
-export function answerTooLarge(maxBytes: number): DomainError {
-  return new DomainError(
+export const answerTooLarge = (maxBytes: number): DomainError =>
+  new DomainError(
     'answerTooLarge',
     `the answer would be larger than ${inMib(maxBytes)}; ask for fewer or smaller objects`,
   );
-}
 
 /** Undefined when the rest of the answer has no room for what is read. */
 export async function unlessTooLarge<Result>(reading: Promise<Result>): Promise<Result | undefined> {
@@ -33,9 +32,7 @@ export async function unlessTooLarge<Result>(reading: Promise<Result>): Promise<
  * Whether the JSON of a value is certainly larger than `maxBytes`, without serializing it: a value that was read once can be answered many times.
  * The estimate counts one byte per character, so it is never too high.
  */
-export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
-  return sizeOf(value, maxBytes) > maxBytes;
-}
+export const isSurelyLarger = (value: unknown, maxBytes: number): boolean => sizeOf(value, maxBytes) > maxBytes;
 
 /** The approximate size of a value as JSON, as above. Counting stops once it exceeds `maxBytes`. */
 export function sizeOf(value: unknown, maxBytes = Number.MAX_SAFE_INTEGER): number {
@@ -87,9 +84,8 @@ export function firstWithin<Item>(items: readonly Item[], maxBytes: number): rea
 export const ENVELOPE_BYTES = 16 * 1024;
 
 /** Whether a text has more bytes than `maxBytes`. A UTF-16 unit has at most three bytes, so those of most texts need not be counted. */
-export function isLarger(text: string, maxBytes: number): boolean {
-  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
-}
+export const isLarger = (text: string, maxBytes: number): boolean =>
+  text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 
 /**
  * The JSON of the answer of a write, without the members that make it larger than `maxBytes`. The change was made, so the

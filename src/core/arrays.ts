@@ -15,6 +15,5 @@ export function groupBy<Row, Key extends string>(rows: readonly Row[], keyOf: (r
 }
 
 /** The largest number of a list of any length; `least` if none is larger. `Math.max(...numbers)` fails for very long lists. */
-export function largest(numbers: readonly number[], least: number): number {
-  return numbers.reduce((most, number) => Math.max(most, number), least);
-}
+export const largest = (numbers: readonly number[], least: number): number =>
+  numbers.reduce((most, number) => Math.max(most, number), least);

@@ -27,43 +27,39 @@ export interface AuthorityValues {
   readonly 'authority.at': Date;
 }
 
-export function authorityValues({
+export const authorityValues = ({
   actor: { keyId, userId, organization, isOperator = false },
   now,
 }: {
   readonly actor: Caller;
   readonly now: () => Date;
-}): AuthorityValues {
-  return {
-    'authority.keyId': isOperator ? null : keyId,
-    'authority.userId': isOperator ? null : userId,
-    'authority.organizationId': organization?.id ?? null,
-    'authority.role': organization?.role ?? null,
-    'authority.at': now(),
-  };
-}
+}): AuthorityValues => ({
+  'authority.keyId': isOperator ? null : keyId,
+  'authority.userId': isOperator ? null : userId,
+  'authority.organizationId': organization?.id ?? null,
+  'authority.role': organization?.role ?? null,
+  'authority.at': now(),
+});
 
 /**
  * A condition for the statement that makes a change. Operations that remove rights of the user wait in `settleChanges`
  * until its transaction ends. It is a subquery, so that it is evaluated once and before a row is locked.
  */
-export function hasAuthority(value: (name: keyof AuthorityValues) => RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`(select has_authority(${value('authority.keyId')}::uuid, ${value('authority.userId')}::uuid,
+export const hasAuthority = (
+  value: (name: keyof AuthorityValues) => RawBuilder<unknown>,
+): RawBuilder<boolean> => sql<boolean>`(select has_authority(${value('authority.keyId')}::uuid, ${value('authority.userId')}::uuid,
     ${value('authority.organizationId')}::uuid, ${value('authority.role')}::text, ${value('authority.at')}::timestamptz))`;
-}
 
 const db = queriesOn<object>();
 
 const askAuthority = prepared<AuthorityValues>()((value) => db.selectNoFrom(hasAuthority(value).as('holds')));
 
 /** The same check as the first statement of a transaction. */
-export async function isAuthorizedWithin(em: EntityManager, values: AuthorityValues): Promise<boolean> {
-  return isAuthorized(sqlWithin(em), values);
-}
+export const isAuthorizedWithin = async (em: EntityManager, values: AuthorityValues): Promise<boolean> =>
+  isAuthorized(sqlWithin(em), values);
 
-export async function isAuthorized(reader: Sql, values: AuthorityValues): Promise<boolean> {
-  return (await reader.first(askAuthority(values)))?.holds === true;
-}
+export const isAuthorized = async (reader: Sql, values: AuthorityValues): Promise<boolean> =>
+  (await reader.first(askAuthority(values)))?.holds === true;
 
 const settle = prepared<{ userId: UserId }>()((value) =>
   db.selectNoFrom(sql`wait_for_changes_of(${value('userId')}::uuid)`.as('settled')),

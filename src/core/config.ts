@@ -26,13 +26,10 @@ function wholeNumber(max = Number.MAX_SAFE_INTEGER, min = 0) {
 
 const flag = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
 
-function isUrl(value: string, ...protocols: string[]): boolean {
-  return URL.canParse(value) && protocols.includes(new URL(value).protocol);
-}
+const isUrl = (value: string, ...protocols: string[]): boolean =>
+  URL.canParse(value) && protocols.includes(new URL(value).protocol);
 
-function isPostgresUrl(value: string): boolean {
-  return isUrl(value, 'postgres:', 'postgresql:');
-}
+const isPostgresUrl = (value: string): boolean => isUrl(value, 'postgres:', 'postgresql:');
 
 /** With a `#` what follows would be left out of the address: passwords often have one. */
 const postgresUrl = z
@@ -48,14 +45,11 @@ function isBaseUrl(value: string): boolean {
 }
 
 /** A client identifier URL (OAuth Client ID Metadata Document, section 3). */
-function isClientIdUrl(value: string): boolean {
-  return isBaseUrl(value) && isUrl(value, 'https:') && new URL(value).pathname !== '/';
-}
+const isClientIdUrl = (value: string): boolean =>
+  isBaseUrl(value) && isUrl(value, 'https:') && new URL(value).pathname !== '/';
 
 /** An origin as browsers send it: in lower case, without a default port, without a path. */
-function isOrigin(value: string): boolean {
-  return isUrl(value, 'http:', 'https:') && new URL(value).origin === value;
-}
+const isOrigin = (value: string): boolean => isUrl(value, 'http:', 'https:') && new URL(value).origin === value;
 
 const subscriptions = z.string().transform((value, context): Subscriptions => {
   const entries = value
@@ -218,9 +212,7 @@ const environment = z.object({
 });
 
 /** A host as browsers write it, with a port that is not the usual one. */
-function isHost(host: string): boolean {
-  return URL.canParse(`https://${host}/`) && new URL(`https://${host}/`).host === host;
-}
+const isHost = (host: string): boolean => URL.canParse(`https://${host}/`) && new URL(`https://${host}/`).host === host;
 
 export type Config = z.output<typeof environment>;
 

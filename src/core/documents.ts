@@ -3,12 +3,10 @@ import { z } from 'zod';
 /** What both APIs answer. */
 
 /** A document, or an object in one, with the texts that the fields of GraphQL have. */
-export function documentOf<Shape extends z.core.$ZodLooseShape>(
+export const documentOf = <Shape extends z.core.$ZodLooseShape>(
   texts: Readonly<Record<keyof Shape & string, string>>,
   shape: Shape & Record<string, z.core.$ZodType>,
-) {
-  return z.strictObject(described(texts, shape));
-}
+) => z.strictObject(described(texts, shape));
 
 /** What a row does not have as the document answers it. */
 type Own<Row, Document> = {
@@ -64,14 +62,10 @@ function exampleAt(schema: z.core.$ZodType, path: string): unknown {
 }
 
 /** The text of a property, for an input that means the same. */
-export function textOf({ description = '' }: z.ZodType): string {
-  return description;
-}
+export const textOf = ({ description = '' }: z.ZodType): string => description;
 
 /** Marks a property that no request accepts, so that clients remove it before they send an object back. */
-export function readOnly<Schema extends z.ZodType>(schema: Schema): Schema {
-  return schema.meta({ readOnly: true });
-}
+export const readOnly = <Schema extends z.ZodType>(schema: Schema): Schema => schema.meta({ readOnly: true });
 
 /**
  * Describes the properties of an object by their names, so that both APIs share the texts: a property without one does

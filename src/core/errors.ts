@@ -191,9 +191,8 @@ function withCount<Found extends Fault>(faults: readonly Found[], more: number):
     : listed;
 }
 
-function describe({ path, message }: Pick<Fault, 'path' | 'message'>): Message {
-  return path.length === 0 ? message : wording`${path.join('.')}: ${message}`;
-}
+const describe = ({ path, message }: Pick<Fault, 'path' | 'message'>): Message =>
+  path.length === 0 ? message : wording`${path.join('.')}: ${message}`;
 
 function describeAll(faults: readonly Fault[]): Message {
   const described = faults.map(describe);
@@ -258,14 +257,12 @@ export class RemoteFailedError extends DomainError {
 }
 
 /** Creates an error with one fault. `path` is written with dots: `customMatchingId.primaryObjectRule`. */
-export function invalid(
+export const invalid = (
   path: string,
   message: Message,
   code: InputFaultCode = 'NOT_ALLOWED',
   limit?: number,
-): ValidationError {
-  return new ValidationError([{ path: path === '' ? [] : path.split('.'), code, message, limit }]);
-}
+): ValidationError => new ValidationError([{ path: path === '' ? [] : path.split('.'), code, message, limit }]);
 
 /**
  * The same error with other positions of its faults, because each API has its own names for input fields. Faults without a field stay
@@ -280,9 +277,7 @@ export function relocated(error: unknown, relocate: <Found extends Fault>(fault:
 }
 
 /** A missing, deleted or foreign row: all three have the same message. */
-export function notFound(what: string): NotFoundError {
-  return new NotFoundError(`${what} not found`);
-}
+export const notFound = (what: string): NotFoundError => new NotFoundError(`${what} not found`);
 
 /** A name, or another unique `field`, that `holder` has already, such as `another organization`. */
 export function nameTaken(name: string, holder: string, field = 'name', path = [field]): ConflictError {
@@ -291,9 +286,8 @@ export function nameTaken(name: string, holder: string, field = 'name', path = [
 }
 
 /** For a name that stays reserved after its object. */
-export function nameUsedBefore(message: string, path: readonly string[]): ConflictError {
-  return new ConflictError('NAME_USED_BEFORE', message, path);
-}
+export const nameUsedBefore = (message: string, path: readonly string[]): ConflictError =>
+  new ConflictError('NAME_USED_BEFORE', message, path);
 
 export function unauthenticated(message = 'missing or invalid API key'): DomainError {
   // RFC 6750, section 3: a 401 names the scheme that would serve.

@@ -37,9 +37,8 @@ export const OWN_LOCK_TIMEOUT = /set local lock_timeout = \d+/gi;
 const POLL_MS = 200;
 
 /** Creates or migrates pg-boss's schema and the queues, and waits until its indexes are built. The caller sees to it that no other process does. */
-export function migrateJobs(pool: Pool, repetition: Repetition): Promise<void> {
-  return repeatWhenLocked(pool, 'the schema of the jobs', () => install(pool), repetition);
-}
+export const migrateJobs = (pool: Pool, repetition: Repetition): Promise<void> =>
+  repeatWhenLocked(pool, 'the schema of the jobs', () => install(pool), repetition);
 
 async function install(pool: Pool): Promise<void> {
   const executeSql = (text: string, values?: unknown[]) =>

@@ -44,9 +44,7 @@ export interface JobHandler<Data extends z.core.$ZodType = z.core.$ZodType> {
 }
 
 /** Checks the type of the data while a handler is written, and erases it for the list of handlers. */
-export function jobHandler<Data extends z.core.$ZodType>(handler: JobHandler<Data>): JobHandler {
-  return handler;
-}
+export const jobHandler = <Data extends z.core.$ZodType>(handler: JobHandler<Data>): JobHandler => handler;
 
 const QUEUE_OPTIONS = {
   // Jobs are never given up, only retried less and less often.

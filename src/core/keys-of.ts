@@ -1,12 +1,10 @@
 /** The keys of a constant table, which has no others than its type states. */
-export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
-  return Object.keys(table) as (keyof Table & string)[];
-}
+export const keysOf = <Table extends object>(table: Table): (keyof Table & string)[] =>
+  Object.keys(table) as (keyof Table & string)[];
 
 /** The names of the fields that are given, which in an update are those that change. */
-export function givenNames(changes: object): string[] {
-  return Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-}
+export const givenNames = (changes: object): string[] =>
+  Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 
 /** What remains after all fields of an input were taken: `others satisfies NoFields` does not compile when one was forgotten. */
 export type NoFields = Readonly<Record<string, never>>;

@@ -40,9 +40,7 @@ export interface LiveTailsOptions {
   readonly log: Pick<Logger, 'error'>;
 }
 
-export function createLiveTails(options: LiveTailsOptions): LiveTails {
-  return new PolledTails(options);
-}
+export const createLiveTails = (options: LiveTailsOptions): LiveTails => new PolledTails(options);
 
 class PolledTails implements LiveTails {
   readonly #options: LiveTailsOptions;

@@ -8,11 +8,11 @@ const MAX_DISTANCE = 2;
  * One line for each environment variable that is no setting but looks like one: it begins like one, or differs from one in at most two
  * characters. Names without `_`, such as HOST and HOME, are too much like those of other programs.
  */
-export function misspelledVariables(
+export const misspelledVariables = (
   env: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
-): string[] {
-  return Object.keys(env)
+): string[] =>
+  Object.keys(env)
     .filter((name) => env[name] && !known.includes(name) && !OF_SERVICES.test(name))
     .flatMap((name) => {
       const nearest = nearestOf(name, known);
@@ -20,7 +20,6 @@ export function misspelledVariables(
       const isOurs = PREFIXES.some((prefix) => name.startsWith(prefix));
       return isOurs ? [`${name}: is not a setting; docs/configuration.md lists them`] : [];
     });
-}
 
 function nearestOf(name: string, known: readonly string[]): string | undefined {
   const [nearest] = known

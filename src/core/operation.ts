@@ -223,9 +223,7 @@ class Unchanged<Result> {
 }
 
 /** A change returns its result in this if it changed nothing: no audit log entry is written then. */
-export function unchanged<Result>(result: Result): Unchanged<Result> {
-  return new Unchanged(result);
-}
+export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unchanged(result);
 
 /** What both APIs publish about an operation. */
 export interface Declaration<Input = unknown> {

@@ -20,9 +20,7 @@ export const CALLS_OF_PERSON = 128;
 const CALLS_OF_ORGANIZATION = 192;
 
 /** The bound of all persons of an organization together. */
-export function boundOfOrganization(id: string): Bound {
-  return { name: `organization ${id}`, max: CALLS_OF_ORGANIZATION };
-}
+export const boundOfOrganization = (id: string): Bound => ({ name: `organization ${id}`, max: CALLS_OF_ORGANIZATION });
 const REFRESHES = 32;
 /** Half of them are kept for webhooks that answer. */
 export const DELIVERIES = 64;

@@ -25,9 +25,8 @@ export async function eraseStoredAnswers(
 const lockOf = (organizationId: OrganizationId) => `answers with sessions ${organizationId}`;
 
 /** Call before the texts of sessions are read for an answer that is stored in this transaction. */
-export function lockForAnswer(em: EntityManager, organizationId: OrganizationId): Promise<void> {
-  return lockName(em, lockOf(organizationId), { isShared: true });
-}
+export const lockForAnswer = (em: EntityManager, organizationId: OrganizationId): Promise<void> =>
+  lockName(em, lockOf(organizationId), { isShared: true });
 
 /** Erases also the answers of requests that have read texts before these were gone: it waits until they have ended. The caller holds no locks. */
 export async function eraseLateAnswers(

@@ -19,9 +19,8 @@ const db = queriesOn<AuditTables>();
 export const TOOL_CALL_TARGET = 'McpServer';
 const COLUMNS = [...AUDIT_COLUMNS, 'tool_call'] as const;
 
-function rowsIn(rows: RawBuilder<string>) {
-  return sql<AuditTables['audit_entry']>`json_populate_recordset(null::audit_entry, ${rows}::json)`.as<'n'>('n');
-}
+const rowsIn = (rows: RawBuilder<string>) =>
+  sql<AuditTables['audit_entry']>`json_populate_recordset(null::audit_entry, ${rows}::json)`.as<'n'>('n');
 
 const insert = prepared<{ readonly rows: string }>()((value) =>
   db

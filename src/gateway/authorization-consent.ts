@@ -343,14 +343,11 @@ interface Decision {
 }
 
 /** A form is valid for one subject and one sign-in. */
-function formPlace(subject: string, { keyId }: KnownKey) {
-  return { table: 'oauth_consent', row: subject, field: keyId };
-}
+const formPlace = (subject: string, { keyId }: KnownKey) => ({ table: 'oauth_consent', row: subject, field: keyId });
 
 /** The scopes that a client asks for and the person has. */
-function usableScopes(person: KnownKey, { scopes }: Asked): Scope[] {
-  return scopes.filter((scope) => person.scopes.has(scope));
-}
+const usableScopes = (person: KnownKey, { scopes }: Asked): Scope[] =>
+  scopes.filter((scope) => person.scopes.has(scope));
 
 /** Where the browser is led to, as the page shows it: the host, or for the address of an app its scheme. */
 function hostOf(redirectUri: string | null): string | null {

@@ -87,7 +87,7 @@ export function followingContext(
 }
 
 /** Creates the context of a request without a caller, for pages that need no API key. */
-export function publicContext(
+export const publicContext = (
   dependencies: Dependencies,
   {
     request,
@@ -95,16 +95,14 @@ export function publicContext(
     requestIdOrigin,
     client,
   }: Pick<Exchange, 'request' | 'requestId' | 'requestIdOrigin'> & { readonly client?: AuditClient },
-): PublicContext {
-  return {
-    ...workContext(dependencies),
-    signal: request.signal,
-    requestId,
-    requestIdOrigin,
-    client,
-    async signedInUserId() {
-      const known = await dependencies.browserSessions.find(request.headers);
-      return known && canAct(known) ? known.userId : undefined;
-    },
-  };
-}
+): PublicContext => ({
+  ...workContext(dependencies),
+  signal: request.signal,
+  requestId,
+  requestIdOrigin,
+  client,
+  async signedInUserId() {
+    const known = await dependencies.browserSessions.find(request.headers);
+    return known && canAct(known) ? known.userId : undefined;
+  },
+});

@@ -94,24 +94,19 @@ function pathWithin(path: string, basePath: string): string {
 }
 
 /** The path of a request, as an exchange has it. */
-export function pathOf({ url }: Pick<HttpRequest, 'url'>, config: Pick<Config, 'PUBLIC_URL'>): string {
-  return pathWithin(pathIn(url), basePathOf(config.PUBLIC_URL));
-}
+export const pathOf = ({ url }: Pick<HttpRequest, 'url'>, config: Pick<Config, 'PUBLIC_URL'>): string =>
+  pathWithin(pathIn(url), basePathOf(config.PUBLIC_URL));
 
 /** A path that a URL leaves as it is, so that none is created. */
 const PLAIN_PATH = /^https?:\/\/[^/?#]+(\/[\w/-]*)(?:\?|$)/;
 
-function pathIn(url: string): string {
-  return PLAIN_PATH.exec(url)?.[1] ?? new URL(url).pathname;
-}
+const pathIn = (url: string): string => PLAIN_PATH.exec(url)?.[1] ?? new URL(url).pathname;
 
 /** The address of the client that has sent a request, or has opened a WebSocket; undefined for calls within the process. */
-export function addressOfClient(
+export const addressOfClient = (
   { peerAddress, headers }: Pick<HttpRequest, 'peerAddress' | 'headers'>,
   { TRUSTED_PROXIES: trusted }: Pick<Config, 'TRUSTED_PROXIES'>,
-): string | undefined {
-  return peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), trusted);
-}
+): string | undefined => peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), trusted);
 
 interface ExchangeParts {
   readonly log: Logger;

@@ -47,9 +47,8 @@ export function recent<Found>(
 }
 
 /** Answers the metrics in the text format of Prometheus. */
-async function printMetrics(registry: Registry): Promise<HttpAnswer> {
-  return answerWith(await registry.metrics(), { headers: { 'Content-Type': registry.contentType } });
-}
+const printMetrics = async (registry: Registry): Promise<HttpAnswer> =>
+  answerWith(await registry.metrics(), { headers: { 'Content-Type': registry.contentType } });
 
 /**
  * Answers the metrics. When a token is configured, requests need `Authorization: Bearer <token>`.

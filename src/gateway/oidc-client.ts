@@ -223,9 +223,8 @@ function failureOf(error: unknown): OidcFailure {
 }
 
 /** Whether the body or the headers of an answer were too large. */
-function isTooLarge(cause: Error): boolean {
-  return cause instanceof LargeAnswerError || ('code' in cause && /^\w+_HEADERS?_OVERFLOW$/.test(String(cause.code)));
-}
+const isTooLarge = (cause: Error): boolean =>
+  cause instanceof LargeAnswerError || ('code' in cause && /^\w+_HEADERS?_OVERFLOW$/.test(String(cause.code)));
 
 /** The names of the reasons of signals. */
 const TIMEOUTS = new Set(['TimeoutError', 'AbortError']);

@@ -84,9 +84,8 @@ function excessIn(type: GraphQLInputType, value: unknown, bounds: InputBounds): 
   });
 }
 
-function textLength(value: unknown): number {
-  return typeof value === 'string' ? value.length : (JSON.stringify(value) ?? '').length;
-}
+const textLength = (value: unknown): number =>
+  typeof value === 'string' ? value.length : (JSON.stringify(value) ?? '').length;
 
 function firstOf<Key extends string | number>(
   entries: Iterable<[Key, unknown]>,

@@ -56,9 +56,7 @@ const channels = NAMES.flatMap(
 );
 
 /** Whether anybody subscribes to executions, which only graphql-js publishes. */
-function isTraced(): boolean {
-  return channels.some(({ hasSubscribers }) => hasSubscribers);
-}
+const isTraced = (): boolean => channels.some(({ hasSubscribers }) => hasSubscribers);
 
 export interface ExecutorOptions {
   /**
@@ -295,14 +293,13 @@ class Executor {
   }
 }
 
-function interpret(
+const interpret = (
   { validated }: Plan,
   { rootValue, contextValue, variableValues: rawVariableValues }: ExecutionArgs,
   variableValues: VariableValues,
   schema = validated.schema,
-): MaybePromise<ExecutionResult> {
-  return executeRootSelectionSet({ ...validated, schema, rootValue, contextValue, variableValues, rawVariableValues });
-}
+): MaybePromise<ExecutionResult> =>
+  executeRootSelectionSet({ ...validated, schema, rootValue, contextValue, variableValues, rawVariableValues });
 
 function refusalOf(document: DocumentNode, operation: OperationTypeNode): NotCompiledReason | undefined {
   if (operation === OperationTypeNode.SUBSCRIPTION) return 'subscription';

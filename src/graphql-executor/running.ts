@@ -76,9 +76,8 @@ const isBatched = (value: object): value is Batched => (value as Partial<Batched
 
 export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;
 
-export function runQuery(code: QueryCode, execution: Execution, statics: Statics): RunResult | Promise<RunResult> {
-  return new Running(code.fields, execution, statics).run(code);
-}
+export const runQuery = (code: QueryCode, execution: Execution, statics: Statics): RunResult | Promise<RunResult> =>
+  new Running(code.fields, execution, statics).run(code);
 
 /** One execution, as compiled code uses it. Fields are identified by their index. */
 export class Running {

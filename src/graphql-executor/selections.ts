@@ -134,9 +134,8 @@ export const NO_ARGUMENTS: Arguments = Object.freeze(Object.create(null));
  * The arguments of a field in one execution (GraphQL, section 6.4.1). As in graphql-js, the values of variables and defaults are shared with
  * other fields.
  */
-export function argumentsOf({ definition, nodes: [node] }: SelectedField, variables: VariableValues): Arguments {
-  return getArgumentValues(definition, node, variables);
-}
+export const argumentsOf = ({ definition, nodes: [node] }: SelectedField, variables: VariableValues): Arguments =>
+  getArgumentValues(definition, node, variables);
 
 /**
  * The arguments of a field that all its objects share. They are frozen: a resolver that changes them throws, so that graphql-js executes the

@@ -24,13 +24,9 @@ export function parseCommandLine(args: readonly string[]): Command | Question {
   return { name, ...COMMANDS[name].parse(args.slice(name.split(' ').length)) } as Command;
 }
 
-function isCommandName(text: string): text is CommandName {
-  return Object.hasOwn(COMMANDS, text);
-}
+const isCommandName = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text);
 
-function isNoun(text: string): boolean {
-  return Object.keys(COMMANDS).some((name) => name.startsWith(`${text} `));
-}
+const isNoun = (text: string): boolean => Object.keys(COMMANDS).some((name) => name.startsWith(`${text} `));
 
 const CALL = 'npm run --silent cli --';
 
@@ -47,9 +43,7 @@ export function helpOf(command?: CommandName): string {
 }
 
 /** The commands of a noun, such as `keys`. */
-export function helpOfNoun(noun: string): string {
-  return `Usage: ${CALL} ${noun} <command>\n\n${commandList(`${noun} `)}`;
-}
+export const helpOfNoun = (noun: string): string => `Usage: ${CALL} ${noun} <command>\n\n${commandList(`${noun} `)}`;
 
 function commandList(prefix: string): string {
   const commands = Object.entries(COMMANDS).filter(([name]) => name.startsWith(prefix));

@@ -212,11 +212,10 @@ async function openFile(path: string): Promise<{ stream: Readable; size: number 
   return { stream: createReadStream(path), size: file.size };
 }
 
-function resumeHint(path: string): string {
-  return path === '-'
+const resumeHint = (path: string): string =>
+  path === '-'
     ? 'interrupted; run the same command with the same input again to continue after the stored events'
     : 'interrupted; run the same command again to continue after the stored events';
-}
 
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {
   const rotated = await rotateSecrets(database.em, secrets);

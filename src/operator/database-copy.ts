@@ -148,9 +148,8 @@ async function requireFree(target: DatabaseClient, progress: ProgressStream): Pr
   }
 }
 
-async function isConnected(client: DatabaseClient, pattern: RegExp): Promise<boolean> {
-  return (await rowsOf<{ name: string }>(client, CONNECTED)).some(({ name }) => pattern.test(name));
-}
+const isConnected = async (client: DatabaseClient, pattern: RegExp): Promise<boolean> =>
+  (await rowsOf<{ name: string }>(client, CONNECTED)).some(({ name }) => pattern.test(name));
 
 async function countedTables(source: DatabaseClient): Promise<CountedTable[]> {
   const counted: CountedTable[] = [];

@@ -76,8 +76,8 @@ export function listKeys(reader: Sql, { organization, email, all, at }: KeyListO
   );
 }
 
-export function listIdentities(reader: Sql, email: string | undefined) {
-  return pages(reader, (position) =>
+export const listIdentities = (reader: Sql, email: string | undefined) =>
+  pages(reader, (position) =>
     db
       .selectFrom('identity as i')
       .innerJoin('user_account as u', 'u.id', 'i.user_id')
@@ -89,14 +89,12 @@ export function listIdentities(reader: Sql, email: string | undefined) {
       .orderBy('i.id', 'desc')
       .limit(BATCH),
   );
-}
 
-export function findOrganization(reader: Sql, slug: string) {
-  return reader.first(db.selectFrom('organization').select(['id', 'number']).where('slug', '=', slug));
-}
+export const findOrganization = (reader: Sql, slug: string) =>
+  reader.first(db.selectFrom('organization').select(['id', 'number']).where('slug', '=', slug));
 
-export function listOrganizations(reader: Sql) {
-  return pages(reader, (position) =>
+export const listOrganizations = (reader: Sql) =>
+  pages(reader, (position) =>
     db
       .selectFrom('organization as o')
       .select(['o.id as organizationId', 'o.slug', 'o.name', 'o.subscriptions', 'o.created_at as createdAt'])
@@ -109,7 +107,6 @@ export function listOrganizations(reader: Sql) {
       .orderBy('o.id', 'desc')
       .limit(BATCH),
   );
-}
 
 export function listUsers(reader: Sql, organization: string | undefined) {
   const memberships = sql<Record<string, string>>`(select coalesce(json_object_agg(coalesce(o.slug, o.id::text), m.role
@@ -130,8 +127,8 @@ export function listUsers(reader: Sql, organization: string | undefined) {
   );
 }
 
-export function listSessions(reader: Sql, organization: string | undefined) {
-  return pages(reader, (position) =>
+export const listSessions = (reader: Sql, organization: string | undefined) =>
+  pages(reader, (position) =>
     db
       .selectFrom('session as s')
       .innerJoin('organization as o', 'o.id', 's.organization_id')
@@ -144,4 +141,3 @@ export function listSessions(reader: Sql, organization: string | undefined) {
       .orderBy('s.id', 'desc')
       .limit(BATCH),
   );
-}

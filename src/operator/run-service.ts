@@ -72,6 +72,4 @@ export async function runService(
 }
 
 /** One line for errors that an operator can fix; the whole error for others. */
-function lineOf(error: unknown): string {
-  return error instanceof ConfigurationError ? error.message : inspect(error);
-}
+const lineOf = (error: unknown): string => (error instanceof ConfigurationError ? error.message : inspect(error));

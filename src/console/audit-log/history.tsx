@@ -41,18 +41,16 @@ export function SessionHistory({ id, session }: HistoryProps) {
   );
 }
 
-function rowOf(entry: Row) {
-  return (
-    <tr key={entry.databaseId}>
-      <TimeCell at={entry.occurredAt} />
-      <td class="wide">
-        {changeOf(entry)}
-        <Refusal entry={entry} />
-      </td>
-      <td>{entry.actor ? personOf(entry.actor) : (entry.actorLabel ?? wordsOf(entry.source))}</td>
-    </tr>
-  );
-}
+const rowOf = (entry: Row) => (
+  <tr key={entry.databaseId}>
+    <TimeCell at={entry.occurredAt} />
+    <td class="wide">
+      {changeOf(entry)}
+      <Refusal entry={entry} />
+    </td>
+    <td>{entry.actor ? personOf(entry.actor) : (entry.actorLabel ?? wordsOf(entry.source))}</td>
+  </tr>
+);
 
 /** Why an attempt was refused, and what its caller was told. */
 export function Refusal({ entry }: { readonly entry: Pick<Row, 'refusal' | 'detail'> }) {

@@ -8,9 +8,7 @@ import type { Answers } from '../generated/operation-types.ts';
 type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
 type Days = NonNullable<Definition['occurrencesPerDay']>;
 
-export function refusedIn(days: Days): number {
-  return days.reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
-}
+export const refusedIn = (days: Days): number => days.reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
 
 interface DefinitionProps {
   readonly definition: Definition;
@@ -30,9 +28,8 @@ export function EventDays({ definition }: DefinitionProps) {
 }
 
 /** The list of the occurrences behind a number. */
-function occurrencesOf({ name }: Pick<Definition, 'name'>, filter: Readonly<Record<string, string>>): string {
-  return `/event-definitions/${encodeURIComponent(name)}?${new URLSearchParams(filter)}#occurrences`;
-}
+const occurrencesOf = ({ name }: Pick<Definition, 'name'>, filter: Readonly<Record<string, string>>): string =>
+  `/event-definitions/${encodeURIComponent(name)}?${new URLSearchParams(filter)}#occurrences`;
 
 interface PlotProps {
   readonly days: Days;

@@ -118,24 +118,22 @@ export function CreateDefinition({ onClose }: DialogProps) {
   );
 }
 
-function MatchingFields() {
-  return (
-    <>
-      <TextField
-        name={EVENT_PROPERTY}
-        label="Property of the event"
-        isRequired
-        help="The name of a default property, or of a new one, which is created with the definition as a text."
-      />
-      <TextField
-        name={RECORD_PROPERTY}
-        label="Property of the record"
-        isRequired
-        help="The name of the property of the record that has the same value. No two records have the same."
-      />
-    </>
-  );
-}
+const MatchingFields = () => (
+  <>
+    <TextField
+      name={EVENT_PROPERTY}
+      label="Property of the event"
+      isRequired
+      help="The name of a default property, or of a new one, which is created with the definition as a text."
+    />
+    <TextField
+      name={RECORD_PROPERTY}
+      label="Property of the record"
+      isRequired
+      help="The name of the property of the record that has the same value. No two records have the same."
+    />
+  </>
+);
 
 /** The name that a definition without a given name gets. */
 function NameHelp({ label }: { readonly label: string }) {

@@ -76,12 +76,10 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }) {
 }
 
 /** The object type of an event, as text. */
-export function objectOf({
+export const objectOf = ({
   primaryObject,
   customObjectName,
-}: Pick<Definition, 'primaryObject' | 'customObjectName'>): string {
-  return customObjectName ?? wordsOf(primaryObject);
-}
+}: Pick<Definition, 'primaryObject' | 'customObjectName'>): string => customObjectName ?? wordsOf(primaryObject);
 
 function matchingOf({ customMatchingId }: Definition) {
   if (!customMatchingId) return null;
@@ -99,16 +97,14 @@ function refusedOf({ occurrencesPerDay }: Definition) {
   return count === 0 ? null : <a href="#refused">{countOf(count)} in the last 30 days</a>;
 }
 
-function factsOf(definition: Definition): readonly Fact[] {
-  return [
-    ['Name', <code>{definition.name}</code>],
-    ['Fully qualified', <code>{definition.fullyQualifiedName}</code>],
-    ['Object', objectOf(definition)],
-    ['Record found by', matchingOf(definition)],
-    ['Refused', refusedOf(definition)],
-    ['Updated', <Time at={definition.updatedAt} />],
-  ];
-}
+const factsOf = (definition: Definition): readonly Fact[] => [
+  ['Name', <code>{definition.name}</code>],
+  ['Fully qualified', <code>{definition.fullyQualifiedName}</code>],
+  ['Object', objectOf(definition)],
+  ['Record found by', matchingOf(definition)],
+  ['Refused', refusedOf(definition)],
+  ['Updated', <Time at={definition.updatedAt} />],
+];
 
 interface PropertiesProps {
   readonly label: string;

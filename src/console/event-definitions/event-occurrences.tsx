@@ -83,15 +83,12 @@ function eraseButton({ primaryObject, customObjectName }: Definition, objectId: 
   return <FormButton label="Erase…" dialog={EraseObject} props={{ input }} />;
 }
 
-function isReason(value: string): value is keyof typeof UNMATCHED_WORDS {
-  return Object.hasOwn(UNMATCHED_WORDS, value);
-}
+const isReason = (value: string): value is keyof typeof UNMATCHED_WORDS => Object.hasOwn(UNMATCHED_WORDS, value);
 
 const RECORDS = [['', 'Any'], ...Object.entries(UNMATCHED_WORDS)] as const;
 
-function choicesOf(properties: readonly Property[]) {
-  return [['', 'Any'], ...properties.map(({ name, label }) => [name, label] as const)] as const;
-}
+const choicesOf = (properties: readonly Property[]) =>
+  [['', 'Any'], ...properties.map(({ name, label }) => [name, label] as const)] as const;
 
 interface ValueProps {
   readonly property: Property | undefined;

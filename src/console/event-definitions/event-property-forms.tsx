@@ -62,11 +62,8 @@ export function AddProperty({ eventName, onDone, onClose }: EventProps) {
 }
 
 /** What is sent: options belong to enumerations alone, and an option without a value has its label as the value. */
-function optionsOf(type: PropertyType, options: readonly Option[]): NewOptions | undefined {
-  return type === 'ENUMERATION'
-    ? options.map((option) => ({ ...option, value: option.value || option.label }))
-    : undefined;
-}
+const optionsOf = (type: PropertyType, options: readonly Option[]): NewOptions | undefined =>
+  type === 'ENUMERATION' ? options.map((option) => ({ ...option, value: option.value || option.label })) : undefined;
 
 interface PropertyProps extends EventProps {
   readonly property: Property;

@@ -73,13 +73,11 @@ export function Addresses({ server }: { readonly server: Connection }) {
   );
 }
 
-function configuration([client, where, text]: readonly [client: string, where: string, text: string]) {
-  return (
-    <details key={client}>
-      <summary>
-        {client} <span class="soft">({where})</span>
-      </summary>
-      <Copyable text={text} />
-    </details>
-  );
-}
+const configuration = ([client, where, text]: readonly [client: string, where: string, text: string]) => (
+  <details key={client}>
+    <summary>
+      {client} <span class="soft">({where})</span>
+    </summary>
+    <Copyable text={text} />
+  </details>
+);

@@ -69,9 +69,9 @@ export function ConnectionActions({ server, onDone }: ActionsProps) {
 }
 
 /** The button and form that create a connection. */
-export function CreateConnectionButton() {
-  return <FormButton label="New MCP connection" isPlain={false} dialog={CreateConnection} props={{}} />;
-}
+export const CreateConnectionButton = () => (
+  <FormButton label="New MCP connection" isPlain={false} dialog={CreateConnection} props={{}} />
+);
 
 interface FormsProps {
   readonly server: Connection;

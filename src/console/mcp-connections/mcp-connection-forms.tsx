@@ -59,13 +59,10 @@ function inputOf({ kind, visibility, ...values }: typeof EMPTY): NewInput {
   return { remote: { ...remote, ...client, ...filled({ headers }) } };
 }
 
-function filled<Lists extends Readonly<Record<string, readonly unknown[]>>>(lists: Lists): Partial<Lists> {
-  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) as Partial<Lists>;
-}
+const filled = <Lists extends Readonly<Record<string, readonly unknown[]>>>(lists: Lists): Partial<Lists> =>
+  Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) as Partial<Lists>;
 
-function linesOf(text: string): string[] {
-  return text.split('\n').filter((line) => line.trim() !== '');
-}
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
 
 function namedValue(line: string, separator: string): { readonly name: string; readonly value: string } {
   const end = line.indexOf(separator);
@@ -104,16 +101,14 @@ export function CreateConnection({ onClose }: DialogProps) {
 const ENV_HELP =
   'One per line, such as NAME=value. The values are encrypted and never shown; the agent gets them elsewhere.';
 
-function StdioFields() {
-  return (
-    <>
-      <TextField name="stdio.name" label="Name" isRequired />
-      <TextField name="stdio.command" label="Command" isRequired placeholder="npx" />
-      <TextField name="stdio.args" label="Arguments" rows={3} help="One per line." />
-      <TextField name="stdio.env" label="Environment variables" rows={3} help={ENV_HELP} />
-    </>
-  );
-}
+const StdioFields = () => (
+  <>
+    <TextField name="stdio.name" label="Name" isRequired />
+    <TextField name="stdio.command" label="Command" isRequired placeholder="npx" />
+    <TextField name="stdio.args" label="Arguments" rows={3} help="One per line." />
+    <TextField name="stdio.env" label="Environment variables" rows={3} help={ENV_HELP} />
+  </>
+);
 
 function RemoteFields({ kind }: { readonly kind: string }) {
   const isClient = kind === 'CLIENT_CREDENTIALS';
@@ -229,12 +224,11 @@ function StoredFields({ server: { type, authType, headerKeys, envKeys } }: { rea
   );
 }
 
-function changesIn(text: string, separator: string) {
-  return linesOf(text).map((line) => {
+const changesIn = (text: string, separator: string) =>
+  linesOf(text).map((line) => {
     const { name, value } = namedValue(line, separator);
     return { name, value: value || null };
   });
-}
 
 export function ChangeSettings({ server, onDone, onClose }: ConnectionProps) {
   const values = {

@@ -56,9 +56,8 @@ function Status({ server }: { readonly server: Connection }) {
 }
 
 /** Whether OAuth would be used, but the server has not asked for it. */
-function needsNoAuthorization({ authType, status, issuer }: Connection): boolean {
-  return authType === 'OAUTH' && status === 'CONNECTED' && issuer === null;
-}
+const needsNoAuthorization = ({ authType, status, issuer }: Connection): boolean =>
+  authType === 'OAUTH' && status === 'CONNECTED' && issuer === null;
 
 function authenticationOf(server: Connection): string | null {
   const { authType } = server;

@@ -20,9 +20,8 @@ const COMBINING = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'not', 'patternPrope
 
 type Schema = Readonly<Record<string, unknown>>;
 
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The arguments; undefined for a schema that only JSON can satisfy. */
 export function argumentsIn(schema: unknown): readonly Argument[] | undefined {

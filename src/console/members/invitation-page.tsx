@@ -250,18 +250,16 @@ function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }) {
 }
 
 /** The token stays in this tab, which comes back here. */
-function SignInWithProvider({ name }: { readonly name: string }) {
-  return (
-    <section class="panel">
-      <p>Sign in with the account of your company that has the invited e-mail address. Then join the organization.</p>
-      <p>
-        <a class="button" href={`/sign-in/oidc?next=${encodeURIComponent(location.pathname)}`}>
-          Sign in with {name}
-        </a>
-      </p>
-    </section>
-  );
-}
+const SignInWithProvider = ({ name }: { readonly name: string }) => (
+  <section class="panel">
+    <p>Sign in with the account of your company that has the invited e-mail address. Then join the organization.</p>
+    <p>
+      <a class="button" href={`/sign-in/oidc?next=${encodeURIComponent(location.pathname)}`}>
+        Sign in with {name}
+      </a>
+    </p>
+  </section>
+);
 
 function Welcome({ joined: { name, organizationId, key } }: { readonly joined: Joined }) {
   const search = organizationId === undefined ? '' : `?organization=${organizationId}`;
@@ -321,10 +319,8 @@ interface OneFieldProps extends Omit<FormProps, 'children'> {
   readonly isOptional?: boolean;
 }
 
-function OneField({ button, submit, type = 'text', isOptional = false, ...field }: OneFieldProps) {
-  return (
-    <Form button={button} submit={submit}>
-      <InputField {...field} type={type} required={!isOptional} autocomplete="off" />
-    </Form>
-  );
-}
+const OneField = ({ button, submit, type = 'text', isOptional = false, ...field }: OneFieldProps) => (
+  <Form button={button} submit={submit}>
+    <InputField {...field} type={type} required={!isOptional} autocomplete="off" />
+  </Form>
+);

@@ -18,19 +18,16 @@ interface Props extends DialogProps {
 type Values = Readonly<Record<'sessionDays' | 'occurrenceDays' | 'auditLogDays', string>>;
 
 /** The days as they are sent: nothing keeps all, and the API says which numbers it takes. */
-function daysOf(text: string): number | null {
-  return text.trim() === '' ? null : /^\d{1,9}$/.test(text.trim()) ? Number(text) : 0;
-}
+const daysOf = (text: string): number | null =>
+  text.trim() === '' ? null : /^\d{1,9}$/.test(text.trim()) ? Number(text) : 0;
 
 const textOf = (days: number | null | undefined) => String(days ?? '');
 
-function valuesOf({ retention }: Organization): Values {
-  return {
-    sessionDays: textOf(retention?.sessionDays),
-    occurrenceDays: textOf(retention?.occurrenceDays),
-    auditLogDays: textOf(retention?.auditLogDays),
-  };
-}
+const valuesOf = ({ retention }: Organization): Values => ({
+  sessionDays: textOf(retention?.sessionDays),
+  occurrenceDays: textOf(retention?.occurrenceDays),
+  auditLogDays: textOf(retention?.auditLogDays),
+});
 
 const inDays = (values: Partial<Values>) =>
   Object.fromEntries(Object.entries(values).map(([name, text]) => [name, daysOf(text)]));

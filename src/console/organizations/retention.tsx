@@ -51,10 +51,8 @@ export function Retention() {
   );
 }
 
-function exportOf(slug: string | null) {
-  return {
-    path: `/v1/organizations/${ofTab.get()}/export`,
-    name: `${slug ?? 'organization'}.ndjson`,
-    isLast: (line: string) => line.startsWith('{"kind":"end"'),
-  };
-}
+const exportOf = (slug: string | null) => ({
+  path: `/v1/organizations/${ofTab.get()}/export`,
+  name: `${slug ?? 'organization'}.ndjson`,
+  isLast: (line: string) => line.startsWith('{"kind":"end"'),
+});

@@ -78,24 +78,22 @@ export function Work({ organization: { running, failed }, from, needs }: WorkPro
   );
 }
 
-function Sessions({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }) {
-  return (
-    <ul class="plain-list">
-      {sessions.map(({ databaseId, title, agent, lastSeenAt, events }) => (
-        <li key={databaseId}>
-          <Icon name={icon} tone={icon === 'failed' ? 'bad' : 'busy'} />
-          <a href={`/sessions/${databaseId}`} dir="auto">
-            {title}
-          </a>{' '}
-          <span class="soft">
-            <bdi>{agent ?? 'no agent'}</bdi>, <Time at={lastSeenAt} />
-          </span>
-          {events && events.nodes.length > 0 && <Latest events={events.nodes} hasFailed={icon === 'failed'} />}
-        </li>
-      ))}
-    </ul>
-  );
-}
+const Sessions = ({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }) => (
+  <ul class="plain-list">
+    {sessions.map(({ databaseId, title, agent, lastSeenAt, events }) => (
+      <li key={databaseId}>
+        <Icon name={icon} tone={icon === 'failed' ? 'bad' : 'busy'} />
+        <a href={`/sessions/${databaseId}`} dir="auto">
+          {title}
+        </a>{' '}
+        <span class="soft">
+          <bdi>{agent ?? 'no agent'}</bdi>, <Time at={lastSeenAt} />
+        </span>
+        {events && events.nodes.length > 0 && <Latest events={events.nodes} hasFailed={icon === 'failed'} />}
+      </li>
+    ))}
+  </ul>
+);
 
 interface MoreProps {
   readonly list: Organization['running'];

@@ -20,9 +20,8 @@ export const costOf = (amount: number | null | undefined): string =>
 /** For an axis, such as "$4.5K". */
 export const shortCost = (amount: number): string => (amount < 1000 ? COST : SHORT_COST).format(amount);
 
-export function counted(count: number, noun: string): string {
-  return `${COUNT.format(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
+export const counted = (count: number, noun: string): string =>
+  `${COUNT.format(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 /** A duration in its two largest units. */
 export function durationOf(ms: number): string {

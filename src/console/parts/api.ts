@@ -145,13 +145,12 @@ const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
 
 /** How long to wait after so many failures: twice as long each time, with a random part so that not all tabs ask at once. */
-export function backOff(failures: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
-}
+export const backOff = (failures: number): number =>
+  Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
 
 /** Waits for a time, until `retry` is called, until the machine is back in a network, or until the signal is aborted. */
-export function pause(ms: number, signal?: AbortSignal, onStart?: (retry: () => void) => void): Promise<void> {
-  return new Promise((resolve) => {
+export const pause = (ms: number, signal?: AbortSignal, onStart?: (retry: () => void) => void): Promise<void> =>
+  new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);
       removeEventListener('online', end);
@@ -162,7 +161,6 @@ export function pause(ms: number, signal?: AbortSignal, onStart?: (retry: () => 
     signal?.addEventListener('abort', end, { once: true });
     onStart?.(end);
   });
-}
 
 /** The name or e-mail address of the signed-in user; null for nobody. */
 export async function whoIsSignedIn(): Promise<string | null> {

@@ -170,14 +170,20 @@ const shortDay = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric
 export const dayName = (day: string): string => shortDay.format(new Date(day));
 
 /** A part of the largest value as a bar in a table. The number is beside it. */
-export function Share({ part, of, tone = '' }: { readonly part: number; readonly of: number; readonly tone?: string }) {
-  return (
-    <svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="bar-ground" width="100" height="6"></rect>
-      <rect class={`bar ${tone}`} width={of > 0 ? Math.max(part > 0 ? 1 : 0, (100 * part) / of) : 0} height="6"></rect>
-    </svg>
-  );
-}
+export const Share = ({
+  part,
+  of,
+  tone = '',
+}: {
+  readonly part: number;
+  readonly of: number;
+  readonly tone?: string;
+}) => (
+  <svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="bar-ground" width="100" height="6"></rect>
+    <rect class={`bar ${tone}`} width={of > 0 ? Math.max(part > 0 ? 1 : 0, (100 * part) / of) : 0} height="6"></rect>
+  </svg>
+);
 
 interface SmallBarsProps {
   readonly label: string;

@@ -8,19 +8,14 @@ type Viewer = Answers['Viewer']['viewer'];
 export const CallerContext = createContext<Viewer | undefined>(undefined);
 
 /** Whether the key of the caller has a scope: without it, what needs the scope is not offered. */
-export function useScope(scope: Viewer['scopes'][number]): boolean {
-  return useContext(CallerContext)?.scopes.includes(scope) ?? false;
-}
+export const useScope = (scope: Viewer['scopes'][number]): boolean =>
+  useContext(CallerContext)?.scopes.includes(scope) ?? false;
 
 /** Whether a caller has the role of an administrator, or acts in no organization. */
-export function isAdministrator(viewer: Pick<Viewer, 'role'> | undefined): boolean {
-  return viewer?.role !== 'MEMBER';
-}
+export const isAdministrator = (viewer: Pick<Viewer, 'role'> | undefined): boolean => viewer?.role !== 'MEMBER';
 
 /** Whether the caller is an administrator: without the role, what needs it is not offered. */
-export function useAdministration(): boolean {
-  return isAdministrator(useContext(CallerContext));
-}
+export const useAdministration = (): boolean => isAdministrator(useContext(CallerContext));
 
 /** The filter of the sessions behind costs, which a member sees of their own sessions only. */
 export function useOwnCosts(): Readonly<Record<string, string>> {

@@ -12,11 +12,9 @@ export function CopyButton({ text }: { readonly text: string }) {
   return <Button onClick={() => void copy()}>{isCopied ? 'Copied' : 'Copy'}</Button>;
 }
 
-export function Copyable({ text }: { readonly text: string }) {
-  return (
-    <div class="copyable">
-      <pre tabindex={0}>{text}</pre>
-      <CopyButton text={text} />
-    </div>
-  );
-}
+export const Copyable = ({ text }: { readonly text: string }) => (
+  <div class="copyable">
+    <pre tabindex={0}>{text}</pre>
+    <CopyButton text={text} />
+  </div>
+);

@@ -103,44 +103,39 @@ export function ChoiceField({ label, value, onChange, choices, groups = [] }: Ch
   );
 }
 
-function optionsOf(choices: Choices) {
-  return choices.map(([each, name]) => (
+const optionsOf = (choices: Choices) =>
+  choices.map(([each, name]) => (
     <option key={each} value={each}>
       {name}
     </option>
   ));
-}
 
 interface SegmentsProps extends FieldProps {
   readonly choices: Choices;
 }
 
 /** A choice of few values that are all shown. */
-export function Segments({ label, value, onChange, choices }: SegmentsProps) {
-  return (
-    <div class="segments" role="group" aria-label={label}>
-      {choices.map(([each, name]) => (
-        <button key={each} type="button" aria-pressed={each === value} onClick={() => onChange(each)}>
-          {name}
-        </button>
-      ))}
-    </div>
-  );
-}
+export const Segments = ({ label, value, onChange, choices }: SegmentsProps) => (
+  <div class="segments" role="group" aria-label={label}>
+    {choices.map(([each, name]) => (
+      <button key={each} type="button" aria-pressed={each === value} onClick={() => onChange(each)}>
+        {name}
+      </button>
+    ))}
+  </div>
+);
 
 /** A choice that is made or not, in the address as `yes`. */
-export function CheckField({ label, value, onChange }: FieldProps) {
-  return (
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={value !== ''}
-        onChange={({ currentTarget }) => onChange(currentTarget.checked ? 'yes' : '')}
-      />
-      {label}
-    </label>
-  );
-}
+export const CheckField = ({ label, value, onChange }: FieldProps) => (
+  <label class="check">
+    <input
+      type="checkbox"
+      checked={value !== ''}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked ? 'yes' : '')}
+    />
+    {label}
+  </label>
+);
 
 interface FiltersProps {
   readonly children: Content;

@@ -143,9 +143,7 @@ export function useForm<Values extends object, Data extends object>(
 }
 
 /** Values are texts, flags and lists of plain objects. */
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 function changesOf<Values extends object>(before: Values, after: Values): Partial<Values> {
   const changed = Object.entries(after).filter(([name, value]) => !isSame(value, Reflect.get(before, name)));
@@ -163,9 +161,8 @@ function fieldOf(path: string, names: ReadonlySet<string>): string | undefined {
 }
 
 /** `crypto.randomUUID` exists over HTTPS only. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
-}
+const randomKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
 
 const FormContext = createContext<FormState | undefined>(undefined);
 

@@ -11,10 +11,8 @@ const PATHS = {
 } as const;
 export type IconName = keyof typeof PATHS;
 
-export function Icon({ name, tone = '' }: { readonly name: IconName; readonly tone?: string }) {
-  return (
-    <svg class={`icon ${tone}`} viewBox="0 0 16 16" aria-hidden="true">
-      <path d={PATHS[name]} />
-    </svg>
-  );
-}
+export const Icon = ({ name, tone = '' }: { readonly name: IconName; readonly tone?: string }) => (
+  <svg class={`icon ${tone}`} viewBox="0 0 16 16" aria-hidden="true">
+    <path d={PATHS[name]} />
+  </svg>
+);

@@ -138,13 +138,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** The text of a token; the entities that people write for the characters of Markdown and HTML are these. */
-function plain(token: Token): string {
-  return textIn(token).replaceAll(/&(amp|lt|gt|quot|#39|nbsp);/g, (all, name: string) => ENTITIES[name] ?? all);
-}
+const plain = (token: Token): string =>
+  textIn(token).replaceAll(/&(amp|lt|gt|quot|#39|nbsp);/g, (all, name: string) => ENTITIES[name] ?? all);
 
-function textIn(token: Token): string {
-  return 'text' in token && typeof token.text === 'string' ? token.text : token.raw;
-}
+const textIn = (token: Token): string => ('text' in token && typeof token.text === 'string' ? token.text : token.raw);
 
 /** The address, if a browser may open it and would send it nowhere but to a web server. */
 function webAddress(href: string): URL | undefined {

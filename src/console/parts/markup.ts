@@ -9,17 +9,15 @@ options.vnode = (vnode: { readonly type: unknown; props: unknown }) => {
   else if (type === 'a' && hasHref(props)) vnode.props = { ...props, href: withOrganization(props.href) };
 };
 
-function hasHref(props: unknown): props is { readonly href: string } {
-  return typeof props === 'object' && props !== null && 'href' in props && typeof props.href === 'string';
-}
+const hasHref = (props: unknown): props is { readonly href: string } =>
+  typeof props === 'object' && props !== null && 'href' in props && typeof props.href === 'string';
 
 /** Characters that change the direction of the text after them, so that a name could look like another one. */
 const DIRECTION = /[\u202A-\u202E\u2066-\u2069]/g;
 
 /** Shows these characters by their number, such as `[U+202E]`. */
-export function visibleText(text: string): string {
-  return text.replaceAll(DIRECTION, (character) => `[U+${character.codePointAt(0)?.toString(16).toUpperCase()}]`);
-}
+export const visibleText = (text: string): string =>
+  text.replaceAll(DIRECTION, (character) => `[U+${character.codePointAt(0)?.toString(16).toUpperCase()}]`);
 
 /** What can be shown. Unlike `ComponentChildren`, it has no other objects, of which nothing would be shown. */
 export type Content = VNode | string | number | boolean | null | undefined | readonly Content[];

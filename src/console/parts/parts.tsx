@@ -52,9 +52,7 @@ export const ROLES = [
   ['ADMIN', 'Administrator'],
 ] as const;
 
-export function roleName(role: 'MEMBER' | 'ADMIN'): string {
-  return ROLES.find(([value]) => value === role)?.[1] ?? role;
-}
+export const roleName = (role: 'MEMBER' | 'ADMIN'): string => ROLES.find(([value]) => value === role)?.[1] ?? role;
 
 const ICONS: Readonly<Record<string, IconName>> = {
   good: 'completed',
@@ -102,24 +100,21 @@ export function Faults({ faults }: { readonly faults: readonly Fault[] }) {
 }
 
 /** Something that the reader should know of the page; with `alert`, a failure. */
-export function Notice({
+export const Notice = ({
   role = 'status',
   children,
 }: {
   readonly role?: 'status' | 'alert';
   readonly children: Content;
-}) {
-  return (
-    <p class="notice" role={role}>
-      {children}
-    </p>
-  );
-}
+}) => (
+  <p class="notice" role={role}>
+    {children}
+  </p>
+);
 
 /** The messages of the API begin with a lower-case letter, except for names. */
-export function sentenceOf(message: string): string {
-  return /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
-}
+export const sentenceOf = (message: string): string =>
+  /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
 
 interface PageProps {
   readonly title: string;
@@ -166,14 +161,12 @@ function Intro({ text }: { readonly text: string }) {
 }
 
 /** The empty state of a page, with the command for the next step. */
-export function Empty({ children, command }: { readonly children: Content; readonly command?: string }) {
-  return (
-    <div class="empty">
-      <p>{children}</p>
-      {command && <pre tabindex={0}>{command}</pre>}
-    </div>
-  );
-}
+export const Empty = ({ children, command }: { readonly children: Content; readonly command?: string }) => (
+  <div class="empty">
+    <p>{children}</p>
+    {command && <pre tabindex={0}>{command}</pre>}
+  </div>
+);
 
 interface MissingProps {
   readonly title: string;
@@ -183,25 +176,22 @@ interface MissingProps {
 }
 
 /** The page of an object that is not there, or not yet. */
-export function Missing({ title, query: { faults, isLoading, paused }, children }: MissingProps) {
-  return (
-    <PageFrame title={title}>
-      <Faults faults={faults} />
-      {isLoading ? <Loading paused={paused} /> : faults.length === 0 && <Empty>{children}</Empty>}
-    </PageFrame>
-  );
-}
+export const Missing = ({ title, query: { faults, isLoading, paused }, children }: MissingProps) => (
+  <PageFrame title={title}>
+    <Faults faults={faults} />
+    {isLoading ? <Loading paused={paused} /> : faults.length === 0 && <Empty>{children}</Empty>}
+  </PageFrame>
+);
 
 /** What is shown while a query runs, and why it waits if it does. */
-export function Loading({ paused }: { readonly paused?: Paused | undefined }) {
-  return paused ? (
+export const Loading = ({ paused }: { readonly paused?: Paused | undefined }) =>
+  paused ? (
     <Waiting paused={paused} />
   ) : (
     <p class="soft" role="status">
       Loading…
     </p>
   );
-}
 
 const PAUSE_WORDS: Readonly<Record<Paused['reason'], string>> = {
   limited: 'Too many requests in this minute.',
@@ -230,44 +220,40 @@ export function Waiting({ paused: { reason, until, retry } }: { readonly paused:
 export type Fact = readonly [name: string, value: Content];
 
 /** A list of facts with their names; absent ones are omitted. */
-export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
-  return (
-    <dl class="facts">
-      {facts.map(
-        ([name, value]) =>
-          value !== null &&
-          value !== undefined &&
-          value !== '' && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ),
-      )}
-    </dl>
-  );
-}
+export const Facts = ({ facts }: { readonly facts: readonly Fact[] }) => (
+  <dl class="facts">
+    {facts.map(
+      ([name, value]) =>
+        value !== null &&
+        value !== undefined &&
+        value !== '' && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
 
 /** Counts with their names; absent ones are omitted. */
-export function Counts({
+export const Counts = ({
   counts,
 }: {
   readonly counts: readonly (readonly [name: string, count: number | string | undefined])[];
-}) {
-  return (
-    <dl class="counts">
-      {counts.map(
-        ([name, count]) =>
-          count !== undefined && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{Number(count).toLocaleString()}</dd>
-            </div>
-          ),
-      )}
-    </dl>
-  );
-}
+}) => (
+  <dl class="counts">
+    {counts.map(
+      ([name, count]) =>
+        count !== undefined && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{Number(count).toLocaleString()}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
 
 interface TableProps<Row> {
   readonly label: string;
@@ -377,14 +363,12 @@ export function Action({ label, confirm, isPlain = true, run }: ActionProps) {
 }
 
 /** A secret that is shown once. */
-export function Secret({ label, value }: { readonly label: string; readonly value: string }) {
-  return (
-    <div class="secret" role="status">
-      <p>{label} It is shown once: keep it now.</p>
-      <div class="row">
-        <code tabindex={0}>{value}</code>
-        <CopyButton text={value} />
-      </div>
+export const Secret = ({ label, value }: { readonly label: string; readonly value: string }) => (
+  <div class="secret" role="status">
+    <p>{label} It is shown once: keep it now.</p>
+    <div class="row">
+      <code tabindex={0}>{value}</code>
+      <CopyButton text={value} />
     </div>
-  );
-}
+  </div>
+);

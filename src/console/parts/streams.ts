@@ -79,9 +79,7 @@ const FINAL_CLOSE_CODES: ReadonlySet<number> = new Set([4400, 4401, 4406, 4409])
 const FORBIDDEN = 4403;
 const LIMITS: ReadonlySet<string | number | undefined> = new Set(['RATE_LIMITED', 'UNAVAILABLE', 4429, 1013]);
 
-function isLimit({ code, closeCode }: Failure): boolean {
-  return LIMITS.has(code ?? closeCode);
-}
+const isLimit = ({ code, closeCode }: Failure): boolean => LIMITS.has(code ?? closeCode);
 
 /** Whether repeating cannot help. If the sign-in has ended, the query goes to the sign-in page. */
 async function isFinal({ code, closeCode }: Failure, failures: number): Promise<boolean> {
@@ -96,13 +94,13 @@ async function isFinal({ code, closeCode }: Failure, failures: number): Promise<
 type Outcome = 'ended' | 'hidden' | Failure;
 
 /** Runs a subscription until it ends or fails, or the tab is hidden. */
-function attempt(
+const attempt = (
   name: OperationName,
   variables: Readonly<Record<string, unknown>>,
   onReport: (report: Report) => void,
   signal: AbortSignal,
-): Promise<Outcome> {
-  return new Promise((resolve) => {
+): Promise<Outcome> =>
+  new Promise((resolve) => {
     const id = ++lastId;
     const end = (outcome: Outcome) => {
       listeners.delete(id);
@@ -135,7 +133,6 @@ function attempt(
       variables,
     });
   });
-}
 
 function untilVisible(signal: AbortSignal): Promise<void> {
   if (!document.hidden) return Promise.resolve();

@@ -38,9 +38,7 @@ export function relativeTime(at: Date, now: Date): string {
 }
 
 /** Midnight of the local day, as if it were UTC, because days of the calendar can have 23 or 25 hours. */
-function dayOf(at: Date): number {
-  return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
-}
+const dayOf = (at: Date): number => Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
 
 /** Date and time; the year only if it is another one. A line break never separates "AM" from its hour. */
 export function shortTime(at: Date, now: Date): string {
@@ -86,13 +84,11 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
 }
 
 /** A cell of a table with a time; the table gives it its other attributes. */
-export function TimeCell({ at, ...attributes }: Parameters<typeof Time>[0] & ComponentProps<'td'>) {
-  return (
-    <td {...attributes}>
-      <Time at={at} />
-    </td>
-  );
-}
+export const TimeCell = ({ at, ...attributes }: Parameters<typeof Time>[0] & ComponentProps<'td'>) => (
+  <td {...attributes}>
+    <Time at={at} />
+  </td>
+);
 
 /** An hour of a day: what is counted by the hour happened some time in it. */
 export function Hour({ at }: { readonly at: string }) {

@@ -1,7 +1,5 @@
 /** The lines that record an agent into this gateway. They sign the recorder in, in the browser. */
-export function recordingCommand(args: string): string {
-  return `export GATEWAY=${location.origin}
+export const recordingCommand = (args: string): string => `export GATEWAY=${location.origin}
 curl -fsSO $GATEWAY/record.mjs
 node record.mjs login $GATEWAY
 node record.mjs ${args}`;
-}

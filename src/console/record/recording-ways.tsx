@@ -30,16 +30,14 @@ const WAYS: readonly Way[] = [
 ];
 
 /** The ways to record agents, with commands that can be copied. */
-export function RecordingWays() {
-  return (
-    <div class="panels">
-      {WAYS.map(({ id, name, text, args }) => (
-        <section key={id} class="panel" aria-labelledby={id}>
-          <h2 id={id}>{name}</h2>
-          <p>{text}</p>
-          <Copyable text={recordingCommand(args)} />
-        </section>
-      ))}
-    </div>
-  );
-}
+export const RecordingWays = () => (
+  <div class="panels">
+    {WAYS.map(({ id, name, text, args }) => (
+      <section key={id} class="panel" aria-labelledby={id}>
+        <h2 id={id}>{name}</h2>
+        <p>{text}</p>
+        <Copyable text={recordingCommand(args)} />
+      </section>
+    ))}
+  </div>
+);

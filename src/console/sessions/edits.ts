@@ -83,26 +83,20 @@ function changeOf(change: Fields): Edit | undefined {
 }
 
 /** Whether a text is a patch: of `git diff`, `diff -u`, or with the marks of `apply_patch`. */
-export function isPatch(text: string): boolean {
-  return /^(?:diff --git |\*\*\* Begin Patch|@@ -\d)/m.test(text);
-}
+export const isPatch = (text: string): boolean => /^(?:diff --git |\*\*\* Begin Patch|@@ -\d)/m.test(text);
 
-export function patchLines(patch: string): readonly DiffLine[] {
-  return splitLines(patch).map((line) => {
+export const patchLines = (patch: string): readonly DiffLine[] =>
+  splitLines(patch).map((line) => {
     const sign = line.startsWith('+') && !line.startsWith('+++ ') ? '+' : isRemoved(line) ? '-' : ' ';
     return { sign, text: sign === ' ' && !line.startsWith(' ') ? line : line.slice(1) };
   });
-}
 
 const isRemoved = (line: string) => line.startsWith('-') && !line.startsWith('--- ');
 
-function linesOf(text: string, sign: DiffLine['sign']): readonly DiffLine[] {
-  return splitLines(text).map((line) => ({ sign, text: line }));
-}
+const linesOf = (text: string, sign: DiffLine['sign']): readonly DiffLine[] =>
+  splitLines(text).map((line) => ({ sign, text: line }));
 
-function splitLines(text: string): string[] {
-  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
-}
+const splitLines = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 function firstText(fields: Fields, names: readonly string[]): string | undefined {
   for (const name of names) {
@@ -112,6 +106,4 @@ function firstText(fields: Fields, names: readonly string[]): string | undefined
   return undefined;
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

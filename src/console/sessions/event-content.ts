@@ -67,14 +67,12 @@ export function contentOf({ eventDataJson, eventType }: TimelineEvent): EventCon
   };
 }
 
-function toolResultOf(result: Fields): ToolResult {
-  return {
-    status: wordOf(result['status']),
-    output: textOf(result['output']),
-    error: textOf(result['error']) ?? textIn(fieldsOf(result['error'])),
-    exitCode: numberOf(result['exitCode']),
-  };
-}
+const toolResultOf = (result: Fields): ToolResult => ({
+  status: wordOf(result['status']),
+  output: textOf(result['output']),
+  error: textOf(result['error']) ?? textIn(fieldsOf(result['error'])),
+  exitCode: numberOf(result['exitCode']),
+});
 
 /** Fields in which agents and runners write a text for people, the most specific first. */
 const TEXT_FIELDS = ['message', 'error', 'text', 'content', 'summary', 'description', 'reason', 'errors'];
@@ -97,14 +95,10 @@ function textInside(value: unknown, depth: number): string | null {
 }
 
 /** The text in a message of a provider that is JSON; null if there is none, or if it is no JSON. */
-export function textInJson(message: string): string | null {
-  return textIn(jsonOf(message) ?? {});
-}
+export const textInJson = (message: string): string | null => textIn(jsonOf(message) ?? {});
 
 /** Whether a message is JSON for programs, which may have been cut. */
-export function isJson(message: string): boolean {
-  return /^\s*[[{]/.test(message);
-}
+export const isJson = (message: string): boolean => /^\s*[[{]/.test(message);
 
 /** A JSON object or list; undefined for anything else. */
 export function jsonOf(text: string): Fields | undefined {
@@ -153,12 +147,11 @@ const TOTALS: readonly (readonly [name: keyof Amounts, inWords: (value: number) 
 ];
 
 /** Totals in words. Zero says nothing that its absence does not. */
-export function usageWords(amounts: Amounts): readonly (readonly [name: keyof Amounts, words: string])[] {
-  return TOTALS.flatMap(([name, inWords]) => {
+export const usageWords = (amounts: Amounts): readonly (readonly [name: keyof Amounts, words: string])[] =>
+  TOTALS.flatMap(([name, inWords]) => {
     const value = amounts[name];
     return typeof value === 'number' && Number.isFinite(value) && value > 0 ? [[name, inWords(value)] as const] : [];
   });
-}
 
 /** The totals that an event reports, in one line; null if there are none. */
 export function usageOf(amounts: Amounts): string | null {
@@ -170,22 +163,13 @@ export function usageOf(amounts: Amounts): string | null {
   );
 }
 
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
-}
+export const fieldsOf = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null ? (value as Fields) : {};
 
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-function wordOf(value: unknown): string | null {
-  return typeof value === 'string' && value.trim() !== '' ? value : null;
-}
+const wordOf = (value: unknown): string | null => (typeof value === 'string' && value.trim() !== '' ? value : null);
 
-function idOf(value: unknown): string | null {
-  return typeof value === 'number' ? String(value) : wordOf(value);
-}
+const idOf = (value: unknown): string | null => (typeof value === 'number' ? String(value) : wordOf(value));
 
-function numberOf(value: unknown): number | null {
-  return typeof value === 'number' ? value : null;
-}
+const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null);

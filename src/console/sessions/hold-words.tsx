@@ -2,14 +2,12 @@ import type { Answers } from '../generated/operation-types.ts';
 import { Time, personOf } from '../parts/parts.tsx';
 
 /** Who holds a session, since when, and why. */
-export function HoldWords({
+export const HoldWords = ({
   hold,
 }: {
   readonly hold: NonNullable<NonNullable<Answers['Session']['session']>['hold']>;
-}) {
-  return (
-    <span>
-      Held by <bdi>{personOf(hold.heldBy)}</bdi> since <Time at={hold.heldAt} />: {hold.reason}
-    </span>
-  );
-}
+}) => (
+  <span>
+    Held by <bdi>{personOf(hold.heldBy)}</bdi> since <Time at={hold.heldAt} />: {hold.reason}
+  </span>
+);

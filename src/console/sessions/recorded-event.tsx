@@ -15,9 +15,8 @@ async function load(sessionId: string, id: number): Promise<Recorded | string> {
   return faults[0]?.message ?? 'The event was deleted.';
 }
 
-function jsonText({ databaseId: id, eventDataJson: eventData, ...fields }: Recorded): string {
-  return JSON.stringify({ id, ...fields, eventData }, null, 2);
-}
+const jsonText = ({ databaseId: id, eventDataJson: eventData, ...fields }: Recorded): string =>
+  JSON.stringify({ id, ...fields, eventData }, null, 2);
 
 interface EventJsonProps {
   readonly sessionId: string;

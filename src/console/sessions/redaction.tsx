@@ -15,9 +15,9 @@ interface TextProps {
 }
 
 /** For texts that are typed or pasted, which needs no mouse. */
-export function RedactTextButton({ sessionId, onDone }: TextProps) {
-  return <FormButton label="Redact a text…" dialog={RedactText} props={{ sessionId, onDone, marked: '' }} />;
-}
+export const RedactTextButton = ({ sessionId, onDone }: TextProps) => (
+  <FormButton label="Redact a text…" dialog={RedactText} props={{ sessionId, onDone, marked: '' }} />
+);
 
 interface EventsProps {
   readonly sessionId: string;

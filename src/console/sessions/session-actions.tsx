@@ -8,9 +8,9 @@ type Session = Pick<
 >;
 
 /** The button and form that create a session. */
-export function CreateSessionButton() {
-  return <FormButton label="New session" isPlain={false} dialog={CreateSession} props={{}} />;
-}
+export const CreateSessionButton = () => (
+  <FormButton label="New session" isPlain={false} dialog={CreateSession} props={{}} />
+);
 
 interface SessionFormsProps {
   readonly session: Session;

@@ -75,12 +75,11 @@ interface Row {
   readonly happened: string;
 }
 
-function rowsOf({ entries }: Outline): readonly Row[] {
-  return entries.slice(0, MAX_SHOWN).map((entry) => {
+const rowsOf = ({ entries }: Outline): readonly Row[] =>
+  entries.slice(0, MAX_SHOWN).map((entry) => {
     const words = [clock.format(new Date(entry.createdAt)), happenedIn(entry)];
     return { entry, id: Number(entry.eventId), happened: words.filter(Boolean).join(' · ') };
   });
-}
 
 /** How many tool calls ended and how many errors were reported; empty for none. */
 export function happenedIn({ toolCalls, failures }: Entry): string {

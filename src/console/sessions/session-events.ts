@@ -170,9 +170,7 @@ function pageAt(start: Start): Page {
   return pageAfter(start === 'first' ? 0 : start - 1 - BEFORE_WANTED);
 }
 
-function pageAfter(id: number): Page {
-  return id > 0 ? { first: PAGE, after: cursorOf(id) } : { first: PAGE };
-}
+const pageAfter = (id: number): Page => (id > 0 ? { first: PAGE, after: cursorOf(id) } : { first: PAGE });
 
 /** Whether the events at this place are loaded. */
 function isLoaded(loaded: LoadedEvents, start: Start): boolean {
@@ -180,13 +178,10 @@ function isLoaded(loaded: LoadedEvents, start: Start): boolean {
   return start === 'latest' ? isAtEnd(loaded) : start === 'first' ? !loaded.hasEarlier : hasEvent(loaded, start);
 }
 
-function isAtEnd(loaded: LoadedEvents): boolean {
-  return loaded !== NOTHING && !loaded.hasLater;
-}
+const isAtEnd = (loaded: LoadedEvents): boolean => loaded !== NOTHING && !loaded.hasLater;
 
-function hasEvent({ events }: LoadedEvents, id: number): boolean {
-  return id >= (events[0]?.databaseId ?? Infinity) && id <= (events.at(-1)?.databaseId ?? 0);
-}
+const hasEvent = ({ events }: LoadedEvents, id: number): boolean =>
+  id >= (events[0]?.databaseId ?? Infinity) && id <= (events.at(-1)?.databaseId ?? 0);
 
 interface LiveEvents {
   readonly id: string;
@@ -232,13 +227,9 @@ function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveStat
   return live;
 }
 
-function cursorOf(eventId: number): string {
-  return String(eventId);
-}
+const cursorOf = (eventId: number): string => String(eventId);
 
-function lastIdOf({ events }: LoadedEvents): number {
-  return events.at(-1)?.databaseId ?? 0;
-}
+const lastIdOf = ({ events }: LoadedEvents): number => events.at(-1)?.databaseId ?? 0;
 
 /** Appends later events, and removes the earliest ones if there are too many. */
 function withLater(before: LoadedEvents, later: readonly TimelineEvent[], hasLater: boolean): LoadedEvents {

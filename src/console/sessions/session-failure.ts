@@ -9,6 +9,4 @@ export function failureIn(items: readonly TimelineItem[]): { readonly id: number
   return { id: last.id, text: `${last.name}${reason === '' ? ' failed' : `: ${reason}`}` };
 }
 
-function firstLine(text: string): string {
-  return text.trim().split('\n', 1)[0] ?? '';
-}
+const firstLine = (text: string): string => text.trim().split('\n', 1)[0] ?? '';

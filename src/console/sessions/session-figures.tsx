@@ -132,27 +132,23 @@ interface FigureTableProps {
   readonly children?: Content;
 }
 
-function FigureTable({ label, head, children }: FigureTableProps) {
-  return (
-    <div class="table-scroll" role="region" aria-label={label} tabindex={0}>
-      <table class="tools">
-        <thead>
-          <tr>{head.map((name) => (name === '' ? <td></td> : <th scope="col">{name}</th>))}</tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
-  );
-}
+const FigureTable = ({ label, head, children }: FigureTableProps) => (
+  <div class="table-scroll" role="region" aria-label={label} tabindex={0}>
+    <table class="tools">
+      <thead>
+        <tr>{head.map((name) => (name === '' ? <td></td> : <th scope="col">{name}</th>))}</tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
+);
 
-function CallsBar({ calls, failures }: { readonly calls: number; readonly failures: number }) {
-  return (
-    <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="toolCalls" width={100 * calls} height="10" />
-      <rect class="failures" width={100 * failures} height="10" />
-    </svg>
-  );
-}
+const CallsBar = ({ calls, failures }: { readonly calls: number; readonly failures: number }) => (
+  <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="toolCalls" width={100 * calls} height="10" />
+    <rect class="failures" width={100 * failures} height="10" />
+  </svg>
+);
 
 interface GrowthProps {
   readonly label: string;

@@ -63,21 +63,19 @@ export function CreateSession({ onClose }: DialogProps) {
   );
 }
 
-function Fields() {
-  return (
-    <>
-      <TextField name="title" label="Title" isRequired />
-      <TextField name="description" label="Description" rows={5} help="The task, as plain text." />
-      <SelectField name="visibility" label="Who can read it" choices={VISIBILITIES} />
-      <TextField name="agent" label="Agent" help="The name of the agent that works on it." />
-      <SelectField name="mode" label="Mode" choices={MODES} />
-      <TextField name="baseBranch" label="Base branch" help="Where the work starts from." />
-      <TextField name="branchName" label="Branch" help="Where the agent works." />
-      <TextField name="targetBranch" label="Target branch" help="What the changes are merged into." />
-      {useScope('MCP_CONNECTIONS_READ') && <ConnectionsField />}
-    </>
-  );
-}
+const Fields = () => (
+  <>
+    <TextField name="title" label="Title" isRequired />
+    <TextField name="description" label="Description" rows={5} help="The task, as plain text." />
+    <SelectField name="visibility" label="Who can read it" choices={VISIBILITIES} />
+    <TextField name="agent" label="Agent" help="The name of the agent that works on it." />
+    <SelectField name="mode" label="Mode" choices={MODES} />
+    <TextField name="baseBranch" label="Base branch" help="Where the work starts from." />
+    <TextField name="branchName" label="Branch" help="Where the agent works." />
+    <TextField name="targetBranch" label="Target branch" help="What the changes are merged into." />
+    {useScope('MCP_CONNECTIONS_READ') && <ConnectionsField />}
+  </>
+);
 
 /** The MCP connections that the agent can use. */
 function ConnectionsField() {

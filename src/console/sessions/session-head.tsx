@@ -84,9 +84,8 @@ function totalsOf(session: Session): readonly (readonly [name: string, text: str
 const failedCalls = (count: number) => `${COMPACT.format(count)} failed tool call${count === 1 ? '' : 's'}`;
 
 /** How long the agent worked, as it has reported; else how long the session was recorded, unless it was read from a file later. */
-export function tookMs({ usage, source, createdAt, lastSeenAt }: Session): number {
-  return usage?.durationMs ?? (source ? 0 : Date.parse(lastSeenAt) - Date.parse(createdAt));
-}
+export const tookMs = ({ usage, source, createdAt, lastSeenAt }: Session): number =>
+  usage?.durationMs ?? (source ? 0 : Date.parse(lastSeenAt) - Date.parse(createdAt));
 
 const MODELS = 2;
 

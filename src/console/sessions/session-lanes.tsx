@@ -85,9 +85,8 @@ const MAX_DEPTH = 4;
 
 const nameOf = ({ text }: Entry) => text || 'Subagent';
 
-function columnAt(columns: readonly Column[], eventId: string | number): Column | undefined {
-  return columns.findLast(({ id }) => id <= Number(eventId));
-}
+const columnAt = (columns: readonly Column[], eventId: string | number): Column | undefined =>
+  columns.findLast(({ id }) => id <= Number(eventId));
 
 interface Lane {
   readonly entry: Entry;

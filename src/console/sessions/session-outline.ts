@@ -57,16 +57,14 @@ export function createOutlineReader(
 const MAX_MARKS = 4000;
 const MAX_ENTRIES = 501;
 
-function joined(outline: Outline, part: Part): Outline {
-  return {
-    marks: halved([...outline.marks, ...part.marks]),
-    entries: entriesWith(outline.entries, part).slice(0, MAX_ENTRIES),
-    tools: part.tools.reduce(withTool, outline.tools),
-    models: [...new Set([...outline.models, ...part.models])],
-    lastId: Number(part.lastId),
-    isComplete: !part.hasMore,
-  };
-}
+const joined = (outline: Outline, part: Part): Outline => ({
+  marks: halved([...outline.marks, ...part.marks]),
+  entries: entriesWith(outline.entries, part).slice(0, MAX_ENTRIES),
+  tools: part.tools.reduce(withTool, outline.tools),
+  models: [...new Set([...outline.models, ...part.models])],
+  lastId: Number(part.lastId),
+  isComplete: !part.hasMore,
+});
 
 type Happened = Pick<Mark, 'toolCalls' | 'failures'>;
 
@@ -86,9 +84,11 @@ function entriesWith(known: readonly Entry[], part: Part): readonly Entry[] {
   return [...grown, ...part.entries.filter((entry) => isTurn(entry) || !ids.has(entry.subagentId))];
 }
 
-function plusHappened(entry: Entry, { toolCalls, failures }: Happened): Entry {
-  return { ...entry, toolCalls: entry.toolCalls + toolCalls, failures: entry.failures + failures };
-}
+const plusHappened = (entry: Entry, { toolCalls, failures }: Happened): Entry => ({
+  ...entry,
+  toolCalls: entry.toolCalls + toolCalls,
+  failures: entry.failures + failures,
+});
 
 const totalOf = (parts: readonly Happened[], field: keyof Happened) =>
   parts.reduce((sum, part) => sum + part[field], 0);
@@ -114,19 +114,15 @@ function halved(marks: readonly Mark[]): readonly Mark[] {
 }
 
 /** Neighbors as one. */
-export function sumOf(marks: readonly Mark[]): Mark {
-  return marks.reduce(plus);
-}
+export const sumOf = (marks: readonly Mark[]): Mark => marks.reduce(plus);
 
-function plus(one: Mark, other: Mark): Mark {
-  return {
-    ...one,
-    messages: one.messages + other.messages,
-    toolCalls: one.toolCalls + other.toolCalls,
-    failures: one.failures + other.failures,
-    failureId: one.failureId ?? other.failureId,
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    costUsd: one.costUsd + other.costUsd,
-  };
-}
+const plus = (one: Mark, other: Mark): Mark => ({
+  ...one,
+  messages: one.messages + other.messages,
+  toolCalls: one.toolCalls + other.toolCalls,
+  failures: one.failures + other.failures,
+  failureId: one.failureId ?? other.failureId,
+  inputTokens: one.inputTokens + other.inputTokens,
+  outputTokens: one.outputTokens + other.outputTokens,
+  costUsd: one.costUsd + other.costUsd,
+});

@@ -52,9 +52,8 @@ const ICON_COLORS: Readonly<Partial<Record<Session['state']['current'], string>>
   FAILED: '#d92d20',
 };
 
-function shortTitle(title: string): string {
-  return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE).toWellFormed()}…` : title;
-}
+const shortTitle = (title: string): string =>
+  title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE).toWellFormed()}…` : title;
 
 interface ContentProps {
   readonly session: Session;
@@ -156,9 +155,7 @@ function useOutline(session: Session, isWanted: boolean): Outline | undefined {
   return outline;
 }
 
-function isFinished({ state }: Session): boolean {
-  return state.current !== 'QUEUED' && state.current !== 'IN_PROGRESS';
-}
+const isFinished = ({ state }: Session): boolean => state.current !== 'QUEUED' && state.current !== 'IN_PROGRESS';
 
 interface Failure {
   readonly id?: number;

@@ -128,13 +128,9 @@ function centered(id: string): KeptRow | undefined {
 }
 
 /** Scrolls so that a row is again where it was. @returns whether it had moved */
-function returnTo(row: KeptRow): boolean {
-  return scrollFor(movedBy(row));
-}
+const returnTo = (row: KeptRow): boolean => scrollFor(movedBy(row));
 
-function hasMoved(place: Sought): boolean {
-  return typeof place === 'object' && movedBy(place) !== 0;
-}
+const hasMoved = (place: Sought): boolean => typeof place === 'object' && movedBy(place) !== 0;
 
 /** How far down a row has moved; less than a pixel is nothing. */
 function movedBy({ id, top }: KeptRow): number {
@@ -180,9 +176,8 @@ function settle(scroll: () => boolean): void {
 }
 
 /** How far below the window the timeline ends. */
-function distanceToEnd(section: HTMLElement | null): number {
-  return section ? Math.ceil(section.getBoundingClientRect().bottom) - innerHeight : Infinity;
-}
+const distanceToEnd = (section: HTMLElement | null): number =>
+  section ? Math.ceil(section.getBoundingClientRect().bottom) - innerHeight : Infinity;
 
 /** Some of the rows in view: the first ones can be joined with what is loaded before them. */
 function visibleRows(section: HTMLElement | null): KeptRow[] {

@@ -104,6 +104,4 @@ function Pull({ pull }: { readonly pull: PullRequest }) {
 }
 
 /** The URL if it is HTTP. A runner wrote it, and other schemes could run a script. */
-function safeLink(url: string): string | undefined {
-  return /^https?:/i.test(url) ? url : undefined;
-}
+const safeLink = (url: string): string | undefined => (/^https?:/i.test(url) ? url : undefined);

@@ -198,8 +198,8 @@ function summaryOf({ marks, tools }: Outline) {
   );
 }
 
-function Plot({ columns }: { readonly columns: readonly Column[] }) {
-  return useMemo(() => {
+const Plot = ({ columns }: { readonly columns: readonly Column[] }) =>
+  useMemo(() => {
     const lanes = LANES.map(([field, y]) => {
       const most = columns.reduce((largest, { mark }) => Math.max(largest, mark[field]), 1);
       return columns.map(({ mark, x, markWidth, id }) => {
@@ -231,12 +231,9 @@ function Plot({ columns }: { readonly columns: readonly Column[] }) {
       </svg>
     );
   }, [columns]);
-}
 
-function Cursor({ column, className }: { readonly column: Column | undefined; readonly className: string }) {
-  return (
-    <svg class={className} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-      <rect x={column?.x ?? 0} y="0" width={Math.max(column?.width ?? 0, 2)} height={HEIGHT} />
-    </svg>
-  );
-}
+const Cursor = ({ column, className }: { readonly column: Column | undefined; readonly className: string }) => (
+  <svg class={className} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+    <rect x={column?.x ?? 0} y="0" width={Math.max(column?.width ?? 0, 2)} height={HEIGHT} />
+  </svg>
+);

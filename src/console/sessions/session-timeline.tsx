@@ -134,13 +134,11 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
   );
 }
 
-function Live({ state }: { readonly state: LiveState }) {
-  return (
-    <span class={`live ${state}`} role="status">
-      {LIVE_WORDS[state]}
-    </span>
-  );
-}
+const Live = ({ state }: { readonly state: LiveState }) => (
+  <span class={`live ${state}`} role="status">
+    {LIVE_WORDS[state]}
+  </span>
+);
 
 function missingWords(missing: number, latest: number | undefined): string {
   const rest =

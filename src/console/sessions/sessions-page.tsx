@@ -175,50 +175,47 @@ function More({ fields }: { readonly fields: Fields }) {
   );
 }
 
-function choicesOf(values: readonly string[]) {
-  return [['', 'Any'], ...values.map((value) => [value, wordsOf(value)] as const)] as const;
-}
+const choicesOf = (values: readonly string[]) =>
+  [['', 'Any'], ...values.map((value) => [value, wordsOf(value)] as const)] as const;
 
-function rowOf(session: Row, onDone: () => void) {
-  return (
-    <tr key={session.id}>
-      <td class="wide">
-        <a dir="auto" href={`/sessions/${session.databaseId}`}>
-          {session.isPinned && (
-            <span role="img" aria-label="Pinned">
-              ★{' '}
-            </span>
-          )}
-          {session.title}
-        </a>
-        {session.project && <span class="soft"> {session.project.name}</span>}
-        {session.visibility === 'PRIVATE' && (
-          <>
-            {' '}
-            <span class="badge" title="Only its creator and administrators can read it">
-              Private
-            </span>
-          </>
+const rowOf = (session: Row, onDone: () => void) => (
+  <tr key={session.id}>
+    <td class="wide">
+      <a dir="auto" href={`/sessions/${session.databaseId}`}>
+        {session.isPinned && (
+          <span role="img" aria-label="Pinned">
+            ★{' '}
+          </span>
         )}
-      </td>
-      <td>
-        <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
-      </td>
-      <td dir="auto" title={visibleText(session.agent ?? '')}>
-        {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
-      </td>
-      <td class="number">{costOf(session.usage?.costUsd)}</td>
-      <td class="number">{session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>
-      <TimeCell at={session.lastSeenAt} />
-      <td class="end">
-        <div class="actions narrow">
-          <SessionForms session={session} onChange={onDone} />
-          {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
-        </div>
-      </td>
-    </tr>
-  );
-}
+        {session.title}
+      </a>
+      {session.project && <span class="soft"> {session.project.name}</span>}
+      {session.visibility === 'PRIVATE' && (
+        <>
+          {' '}
+          <span class="badge" title="Only its creator and administrators can read it">
+            Private
+          </span>
+        </>
+      )}
+    </td>
+    <td>
+      <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
+    </td>
+    <td dir="auto" title={visibleText(session.agent ?? '')}>
+      {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
+    </td>
+    <td class="number">{costOf(session.usage?.costUsd)}</td>
+    <td class="number">{session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>
+    <TimeCell at={session.lastSeenAt} />
+    <td class="end">
+      <div class="actions narrow">
+        <SessionForms session={session} onChange={onDone} />
+        {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
+      </div>
+    </td>
+  </tr>
+);
 
 /**
  * Moves changed sessions to their place in the order of the list. The list is loaded again whenever the subscription starts, at first and after a

@@ -32,9 +32,8 @@ export function bodyOf(item: TimelineItem, sessionId: string) {
   );
 }
 
-function messageBody(message: Message) {
-  return message.isThinking ? thinking(message) : <MessageText text={message.text} />;
-}
+const messageBody = (message: Message) =>
+  message.isThinking ? thinking(message) : <MessageText text={message.text} />;
 
 /** Folded, with its first line. */
 function thinking({ text }: Message) {
@@ -184,6 +183,4 @@ function indented(json: string): string {
   return value ? JSON.stringify(value, null, 2) : json;
 }
 
-function firstLine(text: string): string {
-  return text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
-}
+const firstLine = (text: string): string => text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';

@@ -42,9 +42,8 @@ export function TimelineItems({ items, sessionId, wanted = 0 }: ItemsProps) {
 }
 
 /** The tool calls by their ids, which subagents name. */
-function callsOf(items: readonly TimelineItem[]): ReadonlyMap<string, TimelineItem & { readonly kind: 'tool' }> {
-  return new Map(items.flatMap((item) => (item.kind === 'tool' && item.callId !== null ? [[item.callId, item]] : [])));
-}
+const callsOf = (items: readonly TimelineItem[]): ReadonlyMap<string, TimelineItem & { readonly kind: 'tool' }> =>
+  new Map(items.flatMap((item) => (item.kind === 'tool' && item.callId !== null ? [[item.callId, item]] : [])));
 
 interface Made {
   readonly events: readonly TimelineEvent[];

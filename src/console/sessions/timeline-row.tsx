@@ -23,13 +23,10 @@ const clock = new Intl.DateTimeFormat(undefined, {
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
 /** The local day of an item. */
-export function dayOf({ at }: TimelineItem): string {
-  return date.format(new Date(at));
-}
+export const dayOf = ({ at }: TimelineItem): string => date.format(new Date(at));
 
-export function isSameDay(item: TimelineItem, other: TimelineItem | undefined): boolean {
-  return other !== undefined && new Date(item.at).toDateString() === new Date(other.at).toDateString();
-}
+export const isSameDay = (item: TimelineItem, other: TimelineItem | undefined): boolean =>
+  other !== undefined && new Date(item.at).toDateString() === new Date(other.at).toDateString();
 
 export const TimelineRow = memo(function Row(props: RowProps) {
   const { item, sessionId, isWanted, parentId, parentName } = props;
@@ -75,9 +72,8 @@ export const TimelineRow = memo(function Row(props: RowProps) {
 });
 
 /** The scope, unless the name of the speaker says it. */
-function scopeWords({ speaker, scope }: TimelineItem): string | null {
-  return speaker === 'Subagent' || speaker === 'Background task' ? null : scope;
-}
+const scopeWords = ({ speaker, scope }: TimelineItem): string | null =>
+  speaker === 'Subagent' || speaker === 'Background task' ? null : scope;
 
 /** An item that cannot be shown must not hide the others: its event can still be opened. */
 function shown(item: TimelineItem, sessionId: string) {

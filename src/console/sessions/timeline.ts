@@ -194,9 +194,8 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
 /** Tags with which agents mark what kind of output a text is, such as `<tool_use_error>`; the item says that itself. */
 const WRAPPER = /^\s*<((?:[a-z]+[_-])*(?:error|output|result|stderr|stdout))>\n?(.*?)\n?<\/\1>\s*$/is;
 
-function unwrapped(text: string | null | undefined): string | null | undefined {
-  return text == null ? text : (WRAPPER.exec(text)?.[2] ?? text);
-}
+const unwrapped = (text: string | null | undefined): string | null | undefined =>
+  text == null ? text : (WRAPPER.exec(text)?.[2] ?? text);
 
 function noteOf(event: TimelineEvent, content: EventContent): Note | undefined {
   const { name, message, usage } = content;
@@ -216,9 +215,8 @@ function noteOf(event: TimelineEvent, content: EventContent): Note | undefined {
 }
 
 /** The message of the provider, if it is a text for people. */
-function plainMessage({ message }: EventContent): string | null {
-  return message === null || isJson(message) ? null : message;
-}
+const plainMessage = ({ message }: EventContent): string | null =>
+  message === null || isJson(message) ? null : message;
 
 /** A text of this length has been cut, unless it happens to end there. */
 const isCut = (text: string) => text.length >= MAX_TEXT;
@@ -235,9 +233,7 @@ function frameOf(event: TimelineEvent, content: EventContent, kind: Kind, before
   };
 }
 
-function scopeOf({ scope }: EventContent): string | null {
-  return scope === null || scope === 'foreground' ? null : scope;
-}
+const scopeOf = ({ scope }: EventContent): string | null => (scope === null || scope === 'foreground' ? null : scope);
 
 const SPEAKERS: Readonly<Record<string, string>> = {
   user: 'User',

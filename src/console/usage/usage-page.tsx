@@ -89,16 +89,14 @@ interface ShareProps {
   readonly limit: number;
 }
 
-function Share({ name, used, limit }: ShareProps) {
-  return (
-    <div class="share">
-      <p>
-        <span>{name}</span>{' '}
-        <span class="number">
-          {whole.format(used)} of {whole.format(limit)}
-        </span>
-      </p>
-      <progress max={limit} value={Math.min(used, limit)} aria-label={name}></progress>
-    </div>
-  );
-}
+const Share = ({ name, used, limit }: ShareProps) => (
+  <div class="share">
+    <p>
+      <span>{name}</span>{' '}
+      <span class="number">
+        {whole.format(used)} of {whole.format(limit)}
+      </span>
+    </p>
+    <progress max={limit} value={Math.min(used, limit)} aria-label={name}></progress>
+  </div>
+);

@@ -86,9 +86,8 @@ export function WebhookPage({ id }: { readonly id: string }) {
 
 const FAILED = { states: ['FAILED'] } as const;
 
-function shownWords({ rows, hasMore }: Pages<Delivery>): string {
-  return hasMore ? `The latest ${rows.length} are shown.` : 'All are shown.';
-}
+const shownWords = ({ rows, hasMore }: Pages<Delivery>): string =>
+  hasMore ? `The latest ${rows.length} are shown.` : 'All are shown.';
 
 /** Whether a try of a failing webhook is due. */
 const isDue = (webhook: Webhook | null | undefined) =>

@@ -77,14 +77,12 @@ export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webho
   );
 }
 
-function Stopped({ count }: { readonly count: number }) {
-  return (
-    <p>
-      {count === 1 ? 'A webhook was disabled and gets' : `${count} webhooks were disabled and get`} no more messages.
-      Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
-    </p>
-  );
-}
+const Stopped = ({ count }: { readonly count: number }) => (
+  <p>
+    {count === 1 ? 'A webhook was disabled and gets' : `${count} webhooks were disabled and get`} no more messages. Read
+    the log, repair the receiver, and enable it again: it gets what was added meanwhile.
+  </p>
+);
 
 export function WebhooksPage() {
   const isAdministrator = useAdministration();

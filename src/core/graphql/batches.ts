@@ -182,6 +182,5 @@ function openBatch(
   return batch;
 }
 
-function isSame(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
-  return a === b || (a?.length === b?.length && (a?.every((name, index) => name === b?.[index]) ?? false));
-}
+const isSame = (a: readonly string[] | undefined, b: readonly string[] | undefined): boolean =>
+  a === b || (a?.length === b?.length && (a?.every((name, index) => name === b?.[index]) ?? false));

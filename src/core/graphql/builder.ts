@@ -18,9 +18,7 @@ export const CALLS_OUT = { callsOut: true };
 export const AT_MOST_ONCE = { isAtMostOnce: true };
 
 /** Marks fields that need separate statements for all their parents together, at most this many. Connections and counts need no mark. */
-export function ownStatements(count: number): { readonly ownStatements: number } {
-  return { ownStatements: count };
-}
+export const ownStatements = (count: number): { readonly ownStatements: number } => ({ ownStatements: count });
 
 export const OWN_STATEMENT = ownStatements(1);
 
@@ -101,6 +99,4 @@ export const OrderDirection = builder.enumType('OrderDirection', {
   values: { ASC: { description: 'Smallest or earliest first.' }, DESC: { description: 'Largest or latest first.' } },
 });
 
-export function capitalize(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1);
-}
+export const capitalize = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);

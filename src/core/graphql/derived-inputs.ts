@@ -58,22 +58,20 @@ export function filterType<Schema extends z.ZodObject>(
 }
 
 /** Defines the input type of a mutation. */
-export function mutationInput(
+export const mutationInput = (
   name: string,
   schema: z.core.$ZodType,
   differences: InputDifferences,
   description: string,
-): InputRef {
-  return define(name, schema, differences, { description });
-}
+): InputRef => define(name, schema, differences, { description });
 
-function define(
+const define = (
   name: string,
   schema: z.core.$ZodType,
   differences: InputDifferences,
   options: { readonly description: string; readonly validate?: z.core.$ZodType },
-): InputRef {
-  return builder.inputType(name, {
+): InputRef =>
+  builder.inputType(name, {
     ...options,
     isOneOf: differences.isOneOf,
     // Called when the schema is built, so that types can be defined in any order.
@@ -83,7 +81,6 @@ function define(
       return { ...Object.fromEntries(derived.map(([field, config]) => [field, t.field(config)])), ...own };
     },
   });
-}
 
 /** The type of a property of an answer, and whether it can be null. */
 export function outputType(
@@ -166,11 +163,10 @@ function descriptionOf(where: string, description: string | undefined): string {
 }
 
 /** REST has only plain ids. */
-function namingIds(description: string): string {
-  return description.startsWith('Id of ')
+const namingIds = (description: string): string =>
+  description.startsWith('Id of ')
     ? description.replace('Id of ', '`id` or `databaseId` of ')
     : `${description} Each is an \`id\` or \`databaseId\`.`;
-}
 
 /** Separates null from the other values. */
 function withoutNull(property: JsonSchema): { readonly value: JsonSchema; readonly isNullable: boolean } {

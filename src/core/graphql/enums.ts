@@ -28,9 +28,7 @@ export function enumOf<const Value extends string>(
 }
 
 /** The enumeration with these values; undefined if there is none. */
-export function enumWith(values: readonly string[]): EnumRef<Types, string> | undefined {
-  return byValues.get(keyOf(values));
-}
+export const enumWith = (values: readonly string[]): EnumRef<Types, string> | undefined => byValues.get(keyOf(values));
 
 /** The values of an enumeration, which are the names of their descriptions. */
 export const describedValues = <Value extends string>(descriptions: Readonly<Record<Value, string>>) =>

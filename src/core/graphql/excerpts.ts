@@ -32,6 +32,5 @@ export function excerptsIn(value: unknown, args: ExcerptArguments): unknown {
 }
 
 /** Whether it is an object, and not a number that is kept as text. */
-function isPlain(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !isExactNumber(value);
-}
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !isExactNumber(value);

@@ -19,9 +19,8 @@ class Nullable<Of extends Type> {
 }
 
 /** The type of a property that can be null, and the marks of its field. */
-export function nullable<Of extends Type>(type: Of, extensions?: object): Nullable<Of> {
-  return new Nullable(type, extensions);
-}
+export const nullable = <Of extends Type>(type: Of, extensions?: object): Nullable<Of> =>
+  new Nullable(type, extensions);
 
 type Table = Readonly<Record<string, Type | Nullable<Type>>>;
 type Rows = Readonly<Record<string, readonly [type: Type | Nullable<Type>, text: string]>>;
@@ -39,18 +38,17 @@ type Fitting<Row, Name, Given> =
       : never;
 
 /** The fields of these types and texts. */
-export function exposed<Row extends object, Given extends Rows>(
+export const exposed = <Row extends object, Given extends Rows>(
   t: FieldsOf<Row>,
   rows: Given & { readonly [Name in keyof Given]: readonly [Fitting<Row, Name, Given[Name][0]>, string] },
-): FieldMap {
-  return Object.fromEntries(
+): FieldMap =>
+  Object.fromEntries(
     Object.entries<Rows[string]>(rows).map(([name, [given, description]]) => {
       const { type, ...options } = given instanceof Nullable ? given : { type: given };
       // The types have been compared with the row.
       return [name, t.expose(name as never, { type, ...options, description } as never)];
     }),
   );
-}
 
 /** The fields of these types, each with the text of its name. */
 export function exposedWith<Row extends object, Given extends Table>(

@@ -15,9 +15,7 @@ export function toGlobalId(typename: string, key: string): string {
 }
 
 /** A text as a part of a key, which has only ASCII and is short. */
-export function keyOfText(text: string): string {
-  return hash('sha256', text);
-}
+export const keyOfText = (text: string): string => hash('sha256', text);
 
 export function parseGlobalId(id: string): { typename: string; key: string } | undefined {
   const match = /^([A-Za-z]+):(.+)$/s.exec(Buffer.from(id.slice(0, 1000), 'base64').toString());
@@ -25,9 +23,8 @@ export function parseGlobalId(id: string): { typename: string; key: string } | u
 }
 
 /** Filters keys that are UUIDs, because the database would refuse others. */
-export function uuidsOf(keys: readonly string[]): string[] {
-  return keys.filter((key) => isUuid(key)).map((key) => key.toLowerCase());
-}
+export const uuidsOf = (keys: readonly string[]): string[] =>
+  keys.filter((key) => isUuid(key)).map((key) => key.toLowerCase());
 
 /** Splits a key `milliseconds:uuid` into a time (milliseconds since 1970) and an id. Undefined for other text. */
 export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
@@ -71,8 +68,8 @@ function plainIdOf(type: string | undefined, given: unknown): unknown {
 }
 
 /** Makes a schema accept global ids in these fields, too. */
-export function acceptingIds<Schema extends z.core.$ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
-  return z.unknown().transform((value, context): z.output<Schema> => {
+export const acceptingIds = <Schema extends z.core.$ZodType>(schema: Schema, types: Readonly<Record<string, string>>) =>
+  z.unknown().transform((value, context): z.output<Schema> => {
     const parsed = z.safeParse(schema, withPlainIds(value, types), { reportInput: true });
     if (parsed.success) return parsed.data;
     for (const issue of parsed.error.issues) {
@@ -83,7 +80,6 @@ export function acceptingIds<Schema extends z.core.$ZodType>(schema: Schema, typ
     }
     return z.NEVER;
   });
-}
 
 /** The message for a value that is no id, in a field, or in a list in a field; undefined if the field takes no ids. */
 export function idMessage(

@@ -16,27 +16,27 @@ type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 export type PayloadFields<Result extends object> = ObjectFieldBuilder<Types, Result>;
 
 /** A payload with one object: the result of the operation, or a part of it. */
-export function one<Row extends object, Result extends object = Row>(
-  name: string,
-  type: ObjectRef<Types, Row>,
-  description: string,
-  rowOf: (result: Result) => object = (result) => result,
-) {
-  return (t: PayloadFields<Result>): FieldMap => ({
+export const one =
+  <Row extends object, Result extends object = Row>(
+    name: string,
+    type: ObjectRef<Types, Row>,
+    description: string,
+    rowOf: (result: Result) => object = (result) => result,
+  ) =>
+  (t: PayloadFields<Result>): FieldMap => ({
     // An object is never a list, which the types of the builder cannot infer.
     [name]: t.field({ type, description, resolve: (result) => rowOf(result) as never }),
   });
-}
 
 /** The payload of a deletion. */
-export function deleted<Result extends { readonly id: string }>(typename: string, what: string) {
-  return (t: PayloadFields<Result>): FieldMap => ({
+export const deleted =
+  <Result extends { readonly id: string }>(typename: string, what: string) =>
+  (t: PayloadFields<Result>): FieldMap => ({
     deletedId: t.id({
       description: `Global id of the ${what}.`,
       resolve: ({ id }) => toGlobalId(typename, id),
     }),
   });
-}
 
 /** What only GraphQL knows about an operation. `Payload` is the object whose fields the payload has; by default, the result. */
 export interface MutationOptions<Input, Payload extends object> extends InputDifferences {

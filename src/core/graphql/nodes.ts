@@ -69,11 +69,11 @@ interface EntityOptions<Row extends object, Shown extends Row> extends Pick<
 }
 
 /** Defines a type whose objects have the id of the database, as its field `databaseId`. */
-export function entityType<Row extends { readonly id: string }, Shown extends Row = Row>(
+export const entityType = <Row extends { readonly id: string }, Shown extends Row = Row>(
   name: string,
   { description, read, databaseId = 'The id that REST uses.', fields }: EntityOptions<Row, Shown>,
-): ObjectRef<Types, Shown> {
-  return nodeType<Row, Shown>(name, {
+): ObjectRef<Types, Shown> =>
+  nodeType<Row, Shown>(name, {
     description,
     keyOf: ({ id }) => id,
     load: (context, keys, selected) => read(context, uuidsOf(keys), selected),
@@ -83,7 +83,6 @@ export function entityType<Row extends { readonly id: string }, Shown extends Ro
       ...fields(t),
     }),
   });
-}
 
 interface NodeQueryOptions<Row extends object> {
   readonly description: string;

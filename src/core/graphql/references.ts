@@ -45,11 +45,9 @@ type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 type IdColumn<Row> = { [Name in keyof Row]: Row[Name] extends string | null ? Name : never }[keyof Row] & string;
 
 /** Makes the fields that refer to objects of a type by a column with their id. With `access`, each field is refused on its own. */
-export function referenceTo<Target extends { readonly id: string }>(
-  type: ObjectRef<Types, Target>,
-  read: Read<Target>,
-) {
-  return <Row extends object>(t: FieldsOf<Row>, column: IdColumn<Row>, description: string, access?: Access) =>
+export const referenceTo =
+  <Target extends { readonly id: string }>(type: ObjectRef<Types, Target>, read: Read<Target>) =>
+  <Row extends object>(t: FieldsOf<Row>, column: IdColumn<Row>, description: string, access?: Access) =>
     t.field({
       type,
       nullable: true,
@@ -59,4 +57,3 @@ export function referenceTo<Target extends { readonly id: string }>(
       resolve: (row, _, context, info) =>
         resolveReference({ context, info }, type.name, row[column] as string | null, read) as never,
     });
-}

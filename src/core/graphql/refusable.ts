@@ -19,15 +19,13 @@ export interface Refusal {
  * Marks a field that can be refused individually: by scope, role, subscription or acting organization. This is checked before its arguments
  * are validated. The field becomes nullable, so that the other fields are answered, and its description states the requirements.
  */
-export function refusable(
+export const refusable = (
   access: Access,
   { actingOrganization = false }: Partial<Refusal> = {},
-): { readonly access: Access; readonly refusable: Refusal } {
-  return {
-    access: actingOrganization ? { ...access, inOrganization: true } : access,
-    refusable: { actingOrganization },
-  };
-}
+): { readonly access: Access; readonly refusable: Refusal } => ({
+  access: actingOrganization ? { ...access, inOrganization: true } : access,
+  refusable: { actingOrganization },
+});
 
 /** Marks the payload type of a mutation. Its objects become nullable, so that a committed write is visible even if a nested field fails. */
 export const PAYLOAD = { payload: true };
@@ -41,9 +39,8 @@ export function isSemanticallyNonNull(field: { readonly extensions?: object } | 
 }
 
 /** A description that continues with the requirements, and further sentences. */
-export function withAccess(description: Message, access: Access, ...further: readonly Message[]): string {
-  return inGraphQL(sentences(description, describeAccess(access), ...further));
-}
+export const withAccess = (description: Message, access: Access, ...further: readonly Message[]): string =>
+  inGraphQL(sentences(description, describeAccess(access), ...further));
 
 /**
  * Makes marked fields nullable and adds their requirements to their descriptions. Applied to the final schema, so that

@@ -16,9 +16,9 @@ import type { Columns } from '../postgres/reading/columns.ts';
  * Declares the columns that a field needs, as names of properties of the row. A field that neither declares nor exposes a column needs all
  * columns.
  */
-export function needs<Row>(...columns: readonly (keyof Row & string)[]): { readonly columns: readonly string[] } {
-  return { columns };
-}
+export const needs = <Row>(...columns: readonly (keyof Row & string)[]): { readonly columns: readonly string[] } => ({
+  columns,
+});
 
 const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefined>>();
 
@@ -57,13 +57,13 @@ interface Collecting {
 }
 
 /** Collects columns. Returns false if a field needs all columns. */
-function collect(
+const collect = (
   collecting: Collecting,
   set: SelectionSetNode,
   parent: GraphQLCompositeType,
   path: readonly string[],
-): boolean {
-  return set.selections.every((selection) => {
+): boolean =>
+  set.selections.every((selection) => {
     const isConditional = path.length > 0 && (selection.directives?.length ?? 0) > 0;
     if (isConditional && (selection.kind !== Kind.FIELD || selection.name.value === path[0])) return false;
     if (selection.kind === Kind.FIELD) return collectField(collecting, selection, parent, path);
@@ -74,7 +74,6 @@ function collect(
       ? collect(collecting, fragment.selectionSet, condition, path)
       : false;
   });
-}
 
 function collectField(
   collecting: Collecting,

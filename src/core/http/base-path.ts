@@ -21,9 +21,7 @@ export function withoutBasePath(path: string, base: string): string {
   return isBelow(rest, base) ? wellKnown + rest.slice(base.length) : path;
 }
 
-function isBelow(path: string, base: string): boolean {
-  return path === base || path.startsWith(`${base}/`);
-}
+const isBelow = (path: string, base: string): boolean => path === base || path.startsWith(`${base}/`);
 
 /** Addresses of this host in a page. Text of users cannot contain them, because it has no quotation marks. */
 const ADDRESS = /(\s(?:href|src|action)="|\scontent="0;url=)\/(?!\/)/g;
@@ -45,6 +43,4 @@ export function withBasePath(answer: HttpAnswer, base: string): HttpAnswer {
 const OWN =
   /^\/(?:v1|events|broadcast|graphql|mcp|oauth|docs|assets|health|metrics|sign-in|sign-out|\.well-known)(?:\/|$)/;
 
-export function isOwnPath(path: string): boolean {
-  return OWN.test(path);
-}
+export const isOwnPath = (path: string): boolean => OWN.test(path);

@@ -36,9 +36,8 @@ export function clientAddressOf(peer: string, forwardedFor: string | null, trust
 }
 
 /** The unit that is counted: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one client. */
-export function clientNetworkOf(address: string): string {
-  return parseAddress(address)?.toByteArray().slice(0, 8).join('.') ?? address;
-}
+export const clientNetworkOf = (address: string): string =>
+  parseAddress(address)?.toByteArray().slice(0, 8).join('.') ?? address;
 
 /** Converts IPv4-mapped IPv6 addresses to IPv4, and removes the zone, which is only meaningful on this machine. */
 function parseAddress(text: string): Address | undefined {
@@ -47,10 +46,8 @@ function parseAddress(text: string): Address | undefined {
 }
 
 /** Some proxies append the port, too. */
-function withoutPort(hop: string): string {
-  return /^\[([^\]]*)\](?::\d{1,5})?$/.exec(hop)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
-}
+const withoutPort = (hop: string): string =>
+  /^\[([^\]]*)\](?::\d{1,5})?$/.exec(hop)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
 
-function isWithin(address: Address, [network, prefix]: Network): boolean {
-  return address.kind() === network.kind() && address.match(network, prefix);
-}
+const isWithin = (address: Address, [network, prefix]: Network): boolean =>
+  address.kind() === network.kind() && address.match(network, prefix);

@@ -30,6 +30,5 @@ export const NO_PAGE_POLICY = "default-src 'none'; frame-ancestors 'none'";
 export const WORKER_POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'";
 
 /** For a page that has only a style of its own, which its hash names, and forms that go to the gateway or nowhere. */
-export function styledPagePolicy(styleHash: string, formAction: "'none'" | "'self'"): string {
-  return `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
-}
+export const styledPagePolicy = (styleHash: string, formAction: "'none'" | "'self'"): string =>
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;

@@ -28,23 +28,20 @@ export function answerHtml(
 const DIRECTION = /[\u202A-\u202E\u2066-\u2069]/g;
 
 /** Text chosen by others in a page: it has no markup, and does not change the direction of what follows. */
-export function escapeHtml(text: string): string {
-  return text
+export const escapeHtml = (text: string): string =>
+  text
     .replaceAll(DIRECTION, '')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;')
     .replaceAll("'", '&#39;');
-}
 
 /** Whether a browser requests a page, rather than a program data. */
-export function wantsHtml({
+export const wantsHtml = ({
   method,
   headers,
 }: {
   readonly method: string;
   readonly headers: { get(name: string): string | null };
-}): boolean {
-  return (method === 'GET' || method === 'HEAD') && (headers.get('accept') ?? '').includes('text/html');
-}
+}): boolean => (method === 'GET' || method === 'HEAD') && (headers.get('accept') ?? '').includes('text/html');

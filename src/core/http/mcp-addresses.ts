@@ -4,14 +4,10 @@ import { memberOf } from '../text/json-scanner.ts';
 
 const ADDRESS = /^\/(?:v1\/(?:mcp-connections\/[^/]+\/|sessions\/[^/]+\/)?)?mcp$/;
 
-export function isMcpAddress(path: string): boolean {
-  return ADDRESS.test(path);
-}
+export const isMcpAddress = (path: string): boolean => ADDRESS.test(path);
 
 /** Some clients write the address with a slash at the end. */
-export function withoutMcpSlash(path: string): string {
-  return path.endsWith('/mcp/') ? path.slice(0, -1) : path;
-}
+export const withoutMcpSlash = (path: string): string => (path.endsWith('/mcp/') ? path.slice(0, -1) : path);
 
 /** Longer ids are refused. */
 const MAX_ID = 1000;

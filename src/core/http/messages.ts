@@ -45,24 +45,22 @@ export interface HttpAnswer {
 }
 
 /** Whether the parameter `charset` of a media type, in lower case, means UTF-8, which it does when it is absent. Some clients write `utf8`. */
-export function isUtf8(charset: string | undefined): boolean {
-  return charset === undefined || /^"?utf-?8"?$/.test(charset);
-}
+export const isUtf8 = (charset: string | undefined): boolean => charset === undefined || /^"?utf-?8"?$/.test(charset);
 
 interface AnswerInit {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-export function answerWith(body: HttpAnswer['body'], { status = 200, headers = {} }: AnswerInit = {}): HttpAnswer {
-  return { status, headers, body };
-}
+export const answerWith = (body: HttpAnswer['body'], { status = 200, headers = {} }: AnswerInit = {}): HttpAnswer => ({
+  status,
+  headers,
+  body,
+});
 
 /** `text` must be JSON. */
-export function answerJsonText(text: string, { status, headers }: AnswerInit = {}): HttpAnswer {
-  return answerWith(text, { status, headers: { 'Content-Type': 'application/json', ...headers } });
-}
+export const answerJsonText = (text: string, { status, headers }: AnswerInit = {}): HttpAnswer =>
+  answerWith(text, { status, headers: { 'Content-Type': 'application/json', ...headers } });
 
-export function answerJson(value: unknown, init?: AnswerInit): HttpAnswer {
-  return answerJsonText(JSON.stringify(value), init);
-}
+export const answerJson = (value: unknown, init?: AnswerInit): HttpAnswer =>
+  answerJsonText(JSON.stringify(value), init);

@@ -71,9 +71,8 @@ export function mediaTypeOf(headers: HttpHeaders): { mediaType: string; paramete
  * Reads a body as text, of any media type.
  * @throws DomainError 413 over the bound; 400 if it is not UTF-8.
  */
-export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
-  return decode(await readChunks(request, maxBytes));
-}
+export const readText = async (request: HttpRequest, maxBytes: number): Promise<string> =>
+  decode(await readChunks(request, maxBytes));
 
 /** Reads a body as bytes, of any media type. @throws DomainError 413 over 4 MiB, without reading further. */
 export async function readBytes(request: HttpRequest): Promise<Uint8Array> {

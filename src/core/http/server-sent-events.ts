@@ -66,11 +66,9 @@ export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () 
 }
 
 /** Whether the client asks for a stream instead of a page. */
-export function wantsStream(headers: HttpHeaders): boolean {
-  return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
-}
+export const wantsStream = (headers: HttpHeaders): boolean =>
+  /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
 
 /** The last event of a stream that has failed, since its HTTP status is already sent. */
-export function writeError(message: string): string {
-  return writeEvent({ event: 'error', data: JSON.stringify({ error: message }) });
-}
+export const writeError = (message: string): string =>
+  writeEvent({ event: 'error', data: JSON.stringify({ error: message }) });

@@ -70,9 +70,8 @@ function encodingFor(accepted: string): Encoding | undefined {
 }
 
 /** Weak comparison with each of a list of entity tags (RFC 9110, section 13.1.2). */
-function matches(tags: string, hash: string): boolean {
-  return tags.split(',').some((tag) => ['*', `"${hash}"`].includes(tag.trim().replace(/^W\//, '')));
-}
+const matches = (tags: string, hash: string): boolean =>
+  tags.split(',').some((tag) => ['*', `"${hash}"`].includes(tag.trim().replace(/^W\//, '')));
 
 function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   if (encoding === 'gzip') return promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });

@@ -27,6 +27,4 @@ export function requireUnchanged(
 }
 
 /** Whether an update names no field to change. */
-export function isEmptyUpdate(changes: object): boolean {
-  return Object.values(changes).every((value) => value === undefined);
-}
+export const isEmptyUpdate = (changes: object): boolean => Object.values(changes).every((value) => value === undefined);

@@ -5,14 +5,12 @@ import { z } from 'zod';
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 /** The JSON Schema of what clients send. */
-export function inputJsonSchema(schema: z.core.$ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: 'input', override: simplify });
-}
+export const inputJsonSchema = (schema: z.core.$ZodType): JsonSchema =>
+  z.toJSONSchema(schema, { io: 'input', override: simplify });
 
 /** The JSON Schema of what clients get. */
-export function outputJsonSchema(schema: z.core.$ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: 'output', reused: 'inline', override: simplify });
-}
+export const outputJsonSchema = (schema: z.core.$ZodType): JsonSchema =>
+  z.toJSONSchema(schema, { io: 'output', reused: 'inline', override: simplify });
 
 /** Formats whose pattern is redundant, and would make tools generate unrealistic examples. */
 const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(['uuid', 'date-time', 'date', 'email']);

@@ -13,9 +13,8 @@ import { WORK } from '../work-budget.ts';
 type Check = (value: unknown, levels: number, properties?: number) => InputFault | undefined;
 
 /** The first fault of an input that is too wide to be validated. `added` is the number of its properties that the client did not send. */
-export function widthFault(schema: z.core.$ZodType, input: unknown, added: number): InputFault | undefined {
-  return checkOf(schema)?.(input, WORK.levels, WORK.properties + added);
-}
+export const widthFault = (schema: z.core.$ZodType, input: unknown, added: number): InputFault | undefined =>
+  checkOf(schema)?.(input, WORK.levels, WORK.properties + added);
 
 const checks = new WeakMap<z.core.$ZodType, { check?: Check | undefined }>();
 
@@ -55,9 +54,7 @@ function makeCheck(schema: z.core.$ZodType): Check | undefined {
   }
 }
 
-function typeOf(schema: z.core.$ZodType): string {
-  return schema._zod.def.type;
-}
+const typeOf = (schema: z.core.$ZodType): string => schema._zod.def.type;
 
 function objectCheck({ shape, catchall }: z.core.$ZodObjectDef): Check {
   const isClosed = catchall === undefined || typeOf(catchall) === 'never';
@@ -152,6 +149,4 @@ function isWide(value: object, properties: number = WORK.properties): boolean {
   return false;
 }
 
-function within(name: string, fault: InputFault): InputFault {
-  return { ...fault, path: [name, ...fault.path] };
-}
+const within = (name: string, fault: InputFault): InputFault => ({ ...fault, path: [name, ...fault.path] });

@@ -43,14 +43,12 @@ export function toValidationError(issues: readonly object[], root?: string): Val
   return new ValidationError(faults, unlisted);
 }
 
-function withoutRoot(fault: InputFault, root: string | undefined): InputFault {
-  return fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault;
-}
+const withoutRoot = (fault: InputFault, root: string | undefined): InputFault =>
+  fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault;
 
 /** The schema of an id, such as `idSchema<SessionId>()`. Only its type differs from that of other UUIDs. */
-export function idSchema<Of extends string>(schema: z.ZodUUID = z.uuid()) {
-  return schema as z.ZodUUID & { readonly _zod: { readonly output: Of } };
-}
+export const idSchema = <Of extends string>(schema: z.ZodUUID = z.uuid()) =>
+  schema as z.ZodUUID & { readonly _zod: { readonly output: Of } };
 
 /** For creation: `null` is the same as absent. */
 export function optional<Schema extends z.core.$ZodType>(schema: Schema): Optional<Schema> {
@@ -99,17 +97,14 @@ export function refuseExactNumbers(value: unknown, context: z.RefinementCtx, pat
 }
 
 /** Whether PostgreSQL can store it as text and in JSON: no NUL, and no lone surrogate. */
-export function isStorable(value: string): boolean {
-  return !value.includes('\0') && value.isWellFormed();
-}
+export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed();
 
 export const NOT_KNOWN = 'is not a known property';
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
 
 /** Characters are Unicode code points, some of which have two UTF-16 code units. */
-export function isLongerThan(value: string, max: number): boolean {
-  return value.length > max && (value.length > 2 * max || Array.from(value).length > max);
-}
+export const isLongerThan = (value: string, max: number): boolean =>
+  value.length > max && (value.length > 2 * max || Array.from(value).length > max);
 
 /** Bounded text that can be stored. */
 export function text(bounds: { min?: number; max: number }) {
@@ -122,20 +117,19 @@ export function text(bounds: { min?: number; max: number }) {
 }
 
 /** An e-mail address, in lower case: case is ignored. */
-export function emailAddress() {
-  return z
+export const emailAddress = () =>
+  z
     .email('must be an e-mail address')
     .max(254, 'must be at most 254 characters')
     .transform((value) => value.toLowerCase());
-}
 
 /** Characters of a URI (RFC 3986, section 2). URL parsers accept and remove others, such as spaces and line breaks. */
 const HTTP_URI = /^https?:\/\/(?![/?#])(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
 const USER_INFORMATION = /^[^/?#]*\/\/[^/?#]*@/;
 
 /** An http or https URI with a host and without user information, not normalized. */
-export function httpUri({ max }: { max: number }) {
-  return text({ min: 1, max })
+export const httpUri = ({ max }: { max: number }) =>
+  text({ min: 1, max })
     .refine(isHttp, rule('BAD_FORMAT', 'must be an http or https URL'))
     .refine(
       (value) => !isHttp(value) || !USER_INFORMATION.test(value),
@@ -149,21 +143,17 @@ export function httpUri({ max }: { max: number }) {
       ),
     )
     .meta({ format: 'uri' });
-}
 
-function isHttp(value: string): boolean {
-  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
-}
+const isHttp = (value: string): boolean => URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 
 /** Parameters of an issue for one of our own rules: for `refine` and `addIssue`. */
-export function rule(code: InputFaultCode, message: Message, limit?: number) {
-  return { message: inRest(message), params: { code, limit, message } };
-}
+export const rule = (code: InputFaultCode, message: Message, limit?: number) => ({
+  message: inRest(message),
+  params: { code, limit, message },
+});
 
 /** The same for a key of an object with arbitrary keys. */
-export function keyRule(key: string, code: InputFaultCode, message: string) {
-  return { message, params: { code, key } };
-}
+export const keyRule = (key: string, code: InputFaultCode, message: string) => ({ message, params: { code, key } });
 
 /** The number of faults that an issue of the schema library means. */
 function countOf(issue: z.core.$ZodIssue): number {
@@ -228,9 +218,8 @@ function isMissing(issue: z.core.$ZodIssue): boolean {
   return issue.message === IS_REQUIRED || ('input' in issue && issue.input === undefined);
 }
 
-function isNull(issue: { readonly code?: string | undefined; readonly input?: unknown }): boolean {
-  return (issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === null;
-}
+const isNull = (issue: { readonly code?: string | undefined; readonly input?: unknown }): boolean =>
+  (issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === null;
 
 const IS_REQUIRED = 'is required';
 /** The rule for numbers that JavaScript would change. Only the data of recorded events has them. */

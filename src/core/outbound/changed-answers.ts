@@ -19,9 +19,7 @@ export function withBody(
 }
 
 /** An answer in place of one that does not count. */
-export function emptyAnswer(status: number): Response {
-  return new Response(null, { status });
-}
+export const emptyAnswer = (status: number): Response => new Response(null, { status });
 
 /** The value of a JSON text; undefined for any other text. */
 export function parsedJson(text: string): unknown {

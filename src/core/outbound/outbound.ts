@@ -116,9 +116,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers that may be sent to another origin after a redirect: none that could be a secret. */
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
 
-export function createOutbound(options: OutboundOptions): Outbound {
-  return new CheckedOutbound(options);
-}
+export const createOutbound = (options: OutboundOptions): Outbound => new CheckedOutbound(options);
 
 class CheckedOutbound implements Outbound {
   readonly totalTimeoutMs: number;
@@ -274,9 +272,8 @@ class CheckedOutbound implements Outbound {
   }
 }
 
-async function resolveByDns(hostname: string): Promise<string[]> {
-  return (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
-}
+const resolveByDns = async (hostname: string): Promise<string[]> =>
+  (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
 /** Checks that need only the URL. Parsing has already normalized decimal, octal, hexadecimal and full-width addresses. */
 function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
@@ -322,15 +319,13 @@ export function isPublicAddress(address: string): boolean {
   );
 }
 
-function refused(hostname: string): OutboundError {
-  return new OutboundError(`${hostname} is not a public address`, { isTemporary: false });
-}
+const refused = (hostname: string): OutboundError =>
+  new OutboundError(`${hostname} is not a public address`, { isTemporary: false });
 
-function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
-  return new OutboundError(`the name ${hostname} cannot be resolved, or has an address that is not public`, {
+const noPublicAddress = (hostname: string, cause?: unknown): OutboundError =>
+  new OutboundError(`the name ${hostname} cannot be resolved, or has an address that is not public`, {
     cause,
   });
-}
 
 /**
  * The request after a redirect (RFC 9110, section 15.4). One with a body, which may contain credentials, must stay
@@ -358,9 +353,8 @@ function blockedPort(host: string, cause?: unknown): OutboundError {
   return new OutboundError(message, { isTemporary: false, cause });
 }
 
-function tooManyRedirects({ host }: URL): OutboundError {
-  return new OutboundError(`${host} redirects more than ${MAX_REDIRECTS} times`);
-}
+const tooManyRedirects = ({ host }: URL): OutboundError =>
+  new OutboundError(`${host} redirects more than ${MAX_REDIRECTS} times`);
 
 /** Describes the failure without any text from the peer. */
 function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal): OutboundError {

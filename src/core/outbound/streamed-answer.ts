@@ -28,15 +28,14 @@ interface ExchangeOptions {
 }
 
 /** Sends a request. Resolves when the head of its answer has arrived. */
-export function openStream(
+export const openStream = (
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   exchange: ExchangeOptions,
-): Promise<StreamedAnswer> {
-  return new Promise((resolve, reject) => {
+): Promise<StreamedAnswer> =>
+  new Promise((resolve, reject) => {
     dispatcher.dispatch(options, new StreamedExchange(exchange, { resolve, reject }));
   });
-}
 
 /** So many bytes wait for their reader before nothing more is read from the connection. */
 const WAITING_BYTES = 64 * 1024;

@@ -100,6 +100,5 @@ const SESSION = `set time zone 'UTC'; set datestyle = 'ISO, MDY'; set standard_c
  * Serializes a list as an array literal with quoted elements. The mapper leaves most of them unquoted: PostgreSQL then
  * trims text, reads NULL as null, and refuses blank text.
  */
-function marshallArray(values: readonly unknown[]): string {
-  return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;
-}
+const marshallArray = (values: readonly unknown[]): string =>
+  `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;

@@ -42,19 +42,15 @@ export function databaseTrouble(error: unknown): DatabaseTrouble | undefined {
 }
 
 /** Whether all connections of the pool were in use for too long. `DatabaseHealth` logs why. */
-export function isPoolExhausted(error: unknown): boolean {
-  return causesOf(error).some(({ message }) => BUSY_MESSAGE.test(message));
-}
+export const isPoolExhausted = (error: unknown): boolean =>
+  causesOf(error).some(({ message }) => BUSY_MESSAGE.test(message));
 
 /** Whether an error means that the database is temporarily unavailable and a retry may succeed. */
-export function isDatabaseAway(error: unknown): boolean {
-  return databaseTrouble(error) !== undefined;
-}
+export const isDatabaseAway = (error: unknown): boolean => databaseTrouble(error) !== undefined;
 
 /** The SQLSTATE of an error, or the code of one of the network. */
-export function codeOf(error: Error): string | undefined {
-  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
+export const codeOf = (error: Error): string | undefined =>
+  'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
 /** The error for a violated constraint; undefined for any other error. */
 export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {

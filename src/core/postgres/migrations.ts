@@ -42,9 +42,8 @@ export async function compareSchema(em: EntityManager): Promise<SchemaDifference
 export type Locks = Readonly<Record<string, string>>;
 
 /** Locks of the migrations in one transaction, as they are measured: `test/gateway/migration-locks.test.ts` writes the file. */
-async function measuredLocks(): Promise<Readonly<Record<string, Locks>>> {
-  return JSON.parse(await readFile(join(MIGRATIONS, 'locks.json'), 'utf8')) as Record<string, Locks>;
-}
+const measuredLocks = async (): Promise<Readonly<Record<string, Locks>>> =>
+  JSON.parse(await readFile(join(MIGRATIONS, 'locks.json'), 'utf8')) as Record<string, Locks>;
 
 export interface PlannedLock {
   readonly migration: string;
@@ -165,9 +164,8 @@ async function lockTables(em: EntityManager, locks: Locks): Promise<void> {
   await em.execute(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
 }
 
-function locksOf(migration: Migration, measured: Locks = {}): Locks {
-  return migration instanceof StepMigration ? migration.locks : measured;
-}
+const locksOf = (migration: Migration, measured: Locks = {}): Locks =>
+  migration instanceof StepMigration ? migration.locks : measured;
 
 export async function loadMigration({ driver, config }: Database, name: string): Promise<Migration> {
   const module: Record<string, new (...parts: [typeof driver, typeof config]) => Migration> = await import(
@@ -180,6 +178,4 @@ export async function loadMigration({ driver, config }: Database, name: string):
   return migration;
 }
 
-function poolOf({ driver }: Database): Promise<Pool> {
-  return driver.getConnection().getNativeClient();
-}
+const poolOf = ({ driver }: Database): Promise<Pool> => driver.getConnection().getNativeClient();

@@ -52,9 +52,7 @@ export interface NotifierOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-export function createNotifier(options: NotifierOptions): Notifier {
-  return new PostgresNotifier(options);
-}
+export const createNotifier = (options: NotifierOptions): Notifier => new PostgresNotifier(options);
 
 /** The listening connection is opened with the first subscription. */
 class PostgresNotifier implements Notifier {

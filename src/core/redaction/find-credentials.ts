@@ -156,13 +156,12 @@ const MAX_NAME = 200;
 /**
  * The same length, without what would hide that a word begins: `\n` in JSON within a text, colors of a terminal, and `%20` in an address.
  */
-function withoutEscapes(text: string): string {
-  return text
+const withoutEscapes = (text: string): string =>
+  text
     .replaceAll(/(?:\p{Cc}|\\u001b|\\x1b|\\033|\\e)\[[0-9;]{0,20}[a-z]/giu, (escape) => ' '.repeat(escape.length))
     .replaceAll(/\\[bfnrt]/g, '  ')
     .replaceAll(/\\u[0-9a-f]{4}/gi, '      ')
     .replaceAll(/%[0-9a-f]{2}/gi, '%%%');
-}
 
 function merged(ranges: readonly Range[]): Range[] {
   const result: { start: number; end: number }[] = [];

@@ -62,9 +62,11 @@ export interface SecretOwner {
   readonly organizationId: OrganizationId;
 }
 
-function placeOf(owner: Pick<SecretOwner, 'table' | 'id'>, field: string): SecretPlace {
-  return { table: owner.table, row: owner.id, field };
-}
+const placeOf = (owner: Pick<SecretOwner, 'table' | 'id'>, field: string): SecretPlace => ({
+  table: owner.table,
+  row: owner.id,
+  field,
+});
 
 /** The column of encrypted values, for the check at the start. */
 export const SECRET_COLUMN: SealedColumn = {
@@ -172,8 +174,8 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
  * @returns the number of secrets that were encrypted again.
  * @throws SecretError naming the place of a secret that cannot be decrypted; earlier batches stay rotated.
  */
-export function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number> {
-  return rotate<StoredSecret>(em, {
+export const rotateSecrets = (em: EntityManager, box: SecretBox): Promise<number> =>
+  rotate<StoredSecret>(em, {
     read: (transaction, after, limit) =>
       transaction.find(StoredSecret, after ? followers(after) : {}, {
         orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
@@ -187,14 +189,11 @@ export function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number
       return true;
     },
   });
-}
 
-function followers({ ownerTable, ownerId, field }: StoredSecret) {
-  return {
-    $or: [
-      { ownerTable: { $gt: ownerTable } },
-      { ownerTable, ownerId: { $gt: ownerId } },
-      { ownerTable, ownerId, field: { $gt: field } },
-    ],
-  };
-}
+const followers = ({ ownerTable, ownerId, field }: StoredSecret) => ({
+  $or: [
+    { ownerTable: { $gt: ownerTable } },
+    { ownerTable, ownerId: { $gt: ownerId } },
+    { ownerTable, ownerId, field: { $gt: field } },
+  ],
+});

@@ -128,9 +128,8 @@ function unknownKey(kid: string | undefined, place: SecretPlace): SecretError {
 }
 
 /** Decoders ignore spaces and the spare bits of a last character (RFC 4648, section 3.5); here they count as altered. */
-function isCanonical(sealed: string): boolean {
-  return sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
-}
+const isCanonical = (sealed: string): boolean =>
+  sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 
 /**
  * Reads `id:base64,id:base64`: at least one key, each of 32 bytes in padded base64 (RFC 4648, section 4), with distinct

@@ -98,9 +98,7 @@ function replaceMark(members: Record<string | number, unknown>, key: string | nu
 }
 
 /** The value of the text of a JSON number. */
-export function exactNumber(text: string): number | ExactNumber {
-  return survives(text) ? Number(text) : rawJSON(text);
-}
+export const exactNumber = (text: string): number | ExactNumber => (survives(text) ? Number(text) : rawJSON(text));
 
 /** Whether a JavaScript number represents the JSON number exactly. Bodies can have hundreds of thousands of long numbers. */
 function survives(text: string): boolean {
@@ -118,9 +116,7 @@ function survives(text: string): boolean {
 const EXPONENT = /e/i;
 const MIN_NORMAL = 2 ** -1022;
 
-function isNormal(value: number): boolean {
-  return Number.isFinite(value) && Math.abs(value) >= MIN_NORMAL;
-}
+const isNormal = (value: number): boolean => Number.isFinite(value) && Math.abs(value) >= MIN_NORMAL;
 
 const IS_INTEGER = /^-?[1-9]\d*$/;
 

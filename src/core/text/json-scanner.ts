@@ -99,9 +99,10 @@ export function countMembers(json: string, bounds: JsonBounds): number {
 /** No object that is narrower exceeds a bound. */
 const MIN_WIDTH = 500;
 
-function widthCheck({ objectMembers = Infinity, rootMembers = Infinity }: JsonBounds) {
-  return (count: number, levels: number) => count > objectMembers || (levels === 1 && count > rootMembers);
-}
+const widthCheck =
+  ({ objectMembers = Infinity, rootMembers = Infinity }: JsonBounds) =>
+  (count: number, levels: number) =>
+    count > objectMembers || (levels === 1 && count > rootMembers);
 
 /** Number of names and positions in a path, because the names of a document can be as long as it. */
 const PATH_PARTS = 3;

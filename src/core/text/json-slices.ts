@@ -130,9 +130,7 @@ function addAll(target: Container, members: Container): void {
       else target[key] = value;
 }
 
-function isBlank(text: string): boolean {
-  return /^[ \t\n\r]*$/.test(text);
-}
+const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 function requireBlank(text: string): void {
   if (!isBlank(text)) malformed();

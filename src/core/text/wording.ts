@@ -28,32 +28,25 @@ export function sentences(...parts: readonly Message[]): Wording {
 }
 
 /** A number with its noun: `1 item`, `2 items`. */
-export function counted(count: number | bigint, noun: string): string {
-  return `${count} ${noun}${Number(count) === 1 ? '' : 's'}`;
-}
+export const counted = (count: number | bigint, noun: string): string =>
+  `${count} ${noun}${Number(count) === 1 ? '' : 's'}`;
 
 /** An enumeration value in a message. */
-export function enumValue(value: string): Wording {
-  return { rest: value, graphql: enumName(value) };
-}
+export const enumValue = (value: string): Wording => ({ rest: value, graphql: enumName(value) });
 
 /** Several enumeration values: `queued or inProgress`. */
-export function enumValues(values: readonly string[], separator = ', '): Wording {
-  return { rest: values.join(separator), graphql: values.map(enumName).join(separator) };
-}
+export const enumValues = (values: readonly string[], separator = ', '): Wording => ({
+  rest: values.join(separator),
+  graphql: values.map(enumName).join(separator),
+});
 
 /** The GraphQL name of a value: `inProgress` and `sessions.read` become `IN_PROGRESS` and `SESSIONS_READ`. */
-export function enumName(value: string): string {
-  return value
+export const enumName = (value: string): string =>
+  value
     .replace(/([a-z])([A-Z])/g, '$1_$2')
     .replaceAll('.', '_')
     .toUpperCase();
-}
 
-export function inRest(message: Message): string {
-  return typeof message === 'string' ? message : message.rest;
-}
+export const inRest = (message: Message): string => (typeof message === 'string' ? message : message.rest);
 
-export function inGraphQL(message: Message): string {
-  return typeof message === 'string' ? message : message.graphql;
-}
+export const inGraphQL = (message: Message): string => (typeof message === 'string' ? message : message.graphql);

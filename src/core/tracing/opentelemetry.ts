@@ -79,17 +79,15 @@ function createProvider(endpoint: string, log: Pick<Logger, 'warn'>): TracerProv
   });
 }
 
-function handleOf(span: OpenTelemetrySpan): Span {
-  return {
-    traceId: span.spanContext().traceId,
-    set: (more) => void span.setAttributes(more),
-    rename: (better) => void span.updateName(better),
-    fail: (type) => {
-      span.setStatus({ code: SpanStatusCode.ERROR });
-      span.setAttribute('error.type', type);
-    },
-  };
-}
+const handleOf = (span: OpenTelemetrySpan): Span => ({
+  traceId: span.spanContext().traceId,
+  set: (more) => void span.setAttributes(more),
+  rename: (better) => void span.updateName(better),
+  fail: (type) => {
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    span.setAttribute('error.type', type);
+  },
+});
 
 /** The code of an error, such as a SQLSTATE, or its class. Not the message, which may contain sent data. */
 function typeOf(error: unknown): string {
@@ -98,14 +96,12 @@ function typeOf(error: unknown): string {
 }
 
 /** Logs when spans are lost. */
-function warning(exporter: SpanExporter, log: Pick<Logger, 'warn'>): SpanExporter {
-  return {
-    export: (spans, done) =>
-      exporter.export(spans, (result) => {
-        if (result.error) log.warn({ err: result.error, spans: spans.length }, 'traces not sent');
-        done(result);
-      }),
-    shutdown: () => exporter.shutdown(),
-    forceFlush: async () => exporter.forceFlush?.(),
-  };
-}
+const warning = (exporter: SpanExporter, log: Pick<Logger, 'warn'>): SpanExporter => ({
+  export: (spans, done) =>
+    exporter.export(spans, (result) => {
+      if (result.error) log.warn({ err: result.error, spans: spans.length }, 'traces not sent');
+      done(result);
+    }),
+  shutdown: () => exporter.shutdown(),
+  forceFlush: async () => exporter.forceFlush?.(),
+});

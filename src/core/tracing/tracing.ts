@@ -35,13 +35,11 @@ export interface Span {
 }
 
 /** Runs `work` within a span if tracing is enabled. */
-export function traced<Result>(
+export const traced = <Result>(
   tracing: Tracing | undefined,
   options: SpanOptions,
   work: (span: Span | undefined) => Promise<Result>,
-): Promise<Result> {
-  return tracing ? tracing.span(options, work) : work(undefined);
-}
+): Promise<Result> => (tracing ? tracing.span(options, work) : work(undefined));
 
 /** Traces each statement on the connections of a pool, with a span that is named by its verb and table. */
 export function traceStatements(pool: Pool, tracing: Tracing): void {

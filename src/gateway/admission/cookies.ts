@@ -4,14 +4,10 @@ import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 /** Cookies whose content is encrypted like stored secrets, so that nobody can read or forge it. */
 
 /** Whether cookies are sent over HTTPS only: whether the address of the gateway begins with `https:`. */
-export function hasSecureCookies(publicUrl: string): boolean {
-  return publicUrl.startsWith('https:');
-}
+export const hasSecureCookies = (publicUrl: string): boolean => publicUrl.startsWith('https:');
 
 /** With the prefix `__Host-`, subdomains and plain HTTP cannot set the cookie (RFC 6265bis, section 4.1.3.2). */
-export function cookieName(name: string, isSecure: boolean): string {
-  return isSecure ? `__Host-${name}` : name;
-}
+export const cookieName = (name: string, isSecure: boolean): string => (isSecure ? `__Host-${name}` : name);
 
 /** The header `Set-Cookie`; `maxAge` in seconds. */
 export function setCookie(

@@ -145,9 +145,8 @@ type Outcome =
  * creates its own table. Giving each process a share of the budget was rejected: an unused share of one process would
  * be missing in another.
  */
-export function createRateLimits(parts: RateLimitParts): RateLimits | undefined {
-  return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
-}
+export const createRateLimits = (parts: RateLimitParts): RateLimits | undefined =>
+  parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
 
 interface RateLimitParts {
   readonly config: Pick<Config, 'RATE_LIMIT_PER_MINUTE'>;
@@ -248,9 +247,10 @@ class DatabaseRateLimits implements RateLimits {
 }
 
 /** The ids under which the uses of a sender are counted. */
-function countersOf({ keyId, userId, kind }: Sender): { readonly own: string; readonly all: string } {
-  return { own: keyId, all: kind === 'SIGN_IN' ? browsersOf(userId) : userId };
-}
+const countersOf = ({ keyId, userId, kind }: Sender): { readonly own: string; readonly all: string } => ({
+  own: keyId,
+  all: kind === 'SIGN_IN' ? browsersOf(userId) : userId,
+});
 
 /** The counter of all browsers of a user: an id made from that of the user, because the latter counts the keys. */
 function browsersOf(userId: UserId): string {
@@ -259,9 +259,7 @@ function browsersOf(userId: UserId): string {
 }
 
 /** The budgets of a sender, as messages and metrics name them. */
-function budgetsOf({ kind }: Sender) {
-  return kind === 'SIGN_IN' ? BUDGETS.ofBrowsers : BUDGETS.ofKeys;
-}
+const budgetsOf = ({ kind }: Sender) => (kind === 'SIGN_IN' ? BUDGETS.ofBrowsers : BUDGETS.ofKeys);
 
 const BUDGETS = {
   ofKeys: {
@@ -278,9 +276,8 @@ const BUDGETS = {
   },
 } as const;
 
-function usedOf(requests: number | null, cost: number | null): Used | undefined {
-  return requests === null || cost === null ? undefined : { requests, cost };
-}
+const usedOf = (requests: number | null, cost: number | null): Used | undefined =>
+  requests === null || cost === null ? undefined : { requests, cost };
 
 /** Counts in this process only, while the primary is unreachable. Earlier usage and usage in other processes are unknown. */
 function createLocalCount(): (use: Use) => Outcome {
@@ -314,6 +311,6 @@ function minuteOf(at: Date): Minute {
   return { start: new Date(start), end: new Date(end), resetSeconds: Math.ceil((end - at.getTime()) / 1000) };
 }
 
-function retryAfter({ resetSeconds }: { readonly resetSeconds: number }): Record<string, string> {
-  return { 'Retry-After': String(resetSeconds) };
-}
+const retryAfter = ({ resetSeconds }: { readonly resetSeconds: number }): Record<string, string> => ({
+  'Retry-After': String(resetSeconds),
+});

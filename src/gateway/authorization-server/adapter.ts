@@ -47,8 +47,9 @@ const FOUND_BY_USER_CODE = 'user code ';
 const nothing = () => Promise.resolve(undefined);
 
 /** The storage of each model of the authorization server: PostgreSQL, so that a process remembers nothing. */
-export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
-  return (model) => {
+export const createAdapter =
+  (parts: AdapterParts): ((model: string) => Adapter) =>
+  (model) => {
     const storage = storageOf(model, parts);
     // Every authorization is a separate session: people sign in to the console, and are asked each time.
     if (model === 'Session')
@@ -58,7 +59,6 @@ export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
     if (model === 'RefreshToken') return { ...storage, upsert: (...given) => saveRefreshToken(storage, parts, given) };
     return storage;
   };
-}
 
 function storageOf(kind: string, { now }: AdapterParts): Adapter {
   const found = async (wanted: { readonly id: string } | { readonly reference: string }, secrets: object) => {
@@ -103,20 +103,18 @@ async function saveRefreshToken(
   if (payload.clientId) await changeArtifact(em, { kind: REGISTERED, id: payload.clientId }, { expiresAt: until });
 }
 
-function grantStorage({ findGrant, now, newId }: AdapterParts): Pick<Adapter, 'upsert' | 'find' | 'destroy'> {
-  return {
-    upsert: () => Promise.reject(new Error('grants are created on the consent page')),
-    async find(id) {
-      const grant = await findGrant(currentCall().sql, id);
-      if (!grant) return undefined;
-      const { userId: accountId, clientId, resource, scopes } = grant;
-      const iat = Math.floor(Date.now() / 1000);
-      const resources = { [resource]: [...scopes].join(' ') };
-      return { kind: 'Grant', jti: id, accountId, clientId, resources, iat, exp: iat + 3600 };
-    },
-    destroy: (id) => endGrant(currentCall(), id, { now, newId }),
-  };
-}
+const grantStorage = ({ findGrant, now, newId }: AdapterParts): Pick<Adapter, 'upsert' | 'find' | 'destroy'> => ({
+  upsert: () => Promise.reject(new Error('grants are created on the consent page')),
+  async find(id) {
+    const grant = await findGrant(currentCall().sql, id);
+    if (!grant) return undefined;
+    const { userId: accountId, clientId, resource, scopes } = grant;
+    const iat = Math.floor(Date.now() / 1000);
+    const resources = { [resource]: [...scopes].join(' ') };
+    return { kind: 'Grant', jti: id, accountId, clientId, resources, iat, exp: iat + 3600 };
+  },
+  destroy: (id) => endGrant(currentCall(), id, { now, newId }),
+});
 
 /** Ends a grant in the transaction of the request. */
 async function endGrant(call: OAuthCall, id: ApiKeyId, clock: Pick<AdapterParts, 'now' | 'newId'>): Promise<void> {

@@ -21,9 +21,7 @@ export interface OAuthCall {
 const calls = new AsyncLocalStorage<OAuthCall>();
 
 /** Runs work of the authorization server for a request. */
-export function within<Result>(call: OAuthCall, run: () => Promise<Result>): Promise<Result> {
-  return calls.run(call, run);
-}
+export const within = <Result>(call: OAuthCall, run: () => Promise<Result>): Promise<Result> => calls.run(call, run);
 
 /** The request that the current work is for. */
 export function currentCall(): OAuthCall {

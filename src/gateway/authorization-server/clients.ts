@@ -72,16 +72,14 @@ interface ClientParts {
   readonly now: () => Date;
 }
 
-export function createClientFinder(parts: ClientParts): ClientFinder {
-  return {
-    async find(id) {
-      if (id === GATEWAY_CLIENT_ID) return described(OWN_CLIENT);
-      if (/^https?:/i.test(id)) return described(await clientOfDocument(id, parts));
-      const registered = await findArtifact(parts.em(), { kind: REGISTERED, id }, parts.now());
-      return registered && described(clientOf(id, metadata.parse(registered.payload)));
-    },
-  };
-}
+export const createClientFinder = (parts: ClientParts): ClientFinder => ({
+  async find(id) {
+    if (id === GATEWAY_CLIENT_ID) return described(OWN_CLIENT);
+    if (/^https?:/i.test(id)) return described(await clientOfDocument(id, parts));
+    const registered = await findArtifact(parts.em(), { kind: REGISTERED, id }, parts.now());
+    return registered && described(clientOf(id, metadata.parse(registered.payload)));
+  },
+});
 
 const OWN_CLIENT: Client = {
   client_id: GATEWAY_CLIENT_ID,
@@ -90,15 +88,13 @@ const OWN_CLIENT: Client = {
   grant_types: [DEVICE_CODE, 'refresh_token'],
 };
 
-function described(client: Client): DescribedClient {
-  return {
-    ...client,
-    response_types: client.redirect_uris.length > 0 ? ['code'] : [],
-    token_endpoint_auth_method: 'none',
-    // Only native clients may choose the port of a loopback address, and have schemes of apps.
-    application_type: client.redirect_uris.every((uri) => uri.startsWith('https:')) ? 'web' : 'native',
-  };
-}
+const described = (client: Client): DescribedClient => ({
+  ...client,
+  response_types: client.redirect_uris.length > 0 ? ['code'] : [],
+  token_endpoint_auth_method: 'none',
+  // Only native clients may choose the port of a loopback address, and have schemes of apps.
+  application_type: client.redirect_uris.every((uri) => uri.startsWith('https:')) ? 'web' : 'native',
+});
 
 /** Whether an address leads to a program on the computer of the person. */
 function isLoopback(uri: string): boolean {
@@ -107,14 +103,10 @@ function isLoopback(uri: string): boolean {
 }
 
 /** Whether every address that a client can lead the browser to is on the computer of the person. */
-export function isOnlyLocal({ redirect_uris: uris }: Client): boolean {
-  return uris.length > 0 && uris.every(isLoopback);
-}
+export const isOnlyLocal = ({ redirect_uris: uris }: Client): boolean => uris.length > 0 && uris.every(isLoopback);
 
 /** The host of the metadata document of a client; null for others. */
-export function documentHostOf(id: string): string | null {
-  return /^https?:/i.test(id) ? new URL(id).host : null;
-}
+export const documentHostOf = (id: string): string | null => (/^https?:/i.test(id) ? new URL(id).host : null);
 
 /** @throws UnknownClientError for an address that the browser must not be led to. */
 function clientOf(id: string, given: z.output<typeof metadata>, canUseSchemes = true): Client {

@@ -354,14 +354,12 @@ function grantable(scope: string | null): Scope[] {
   return GRANTABLE_SCOPES.filter((each) => asked.has(each));
 }
 
-function only(names: readonly string[], given: URLSearchParams): URLSearchParams {
-  return new URLSearchParams(names.flatMap((name) => given.getAll(name).map((value) => [name, value])));
-}
+const only = (names: readonly string[], given: URLSearchParams): URLSearchParams =>
+  new URLSearchParams(names.flatMap((name) => given.getAll(name).map((value) => [name, value])));
 
 /** The parameters of the body. The package checks its media type. */
-async function readParameters({ request }: Exchange): Promise<URLSearchParams> {
-  return new URLSearchParams(await readText(request, WORK.keylessBytes));
-}
+const readParameters = async ({ request }: Exchange): Promise<URLSearchParams> =>
+  new URLSearchParams(await readText(request, WORK.keylessBytes));
 
 /** The answer to an earlier refresh, if the client asks for the same. The package would end the grant. */
 function repeated(body: string, form: URLSearchParams, { resource }: KnownGrant): NodeAnswer {
@@ -374,9 +372,11 @@ function repeated(body: string, form: URLSearchParams, { resource }: KnownGrant)
   return answerOf(400, JSON.stringify({ error, error_description: 'this refresh token was used for something else' }));
 }
 
-function answerOf(status: number, body: string): NodeAnswer {
-  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
-}
+const answerOf = (status: number, body: string): NodeAnswer => ({
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body,
+});
 
 function toHttpAnswer({ status, headers, body }: NodeAnswer): HttpAnswer {
   const location = headers['location'];

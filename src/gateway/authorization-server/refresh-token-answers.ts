@@ -6,9 +6,8 @@ const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-function keyOf(token: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', token, '', 'answer to a refresh token', 32));
-}
+const keyOf = (token: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', token, '', 'answer to a refresh token', 32));
 
 export function sealAnswer(answer: string, token: string): string {
   const iv = randomBytes(IV_BYTES);

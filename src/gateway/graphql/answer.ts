@@ -87,6 +87,5 @@ function correctStatus({ extensions }: GraphQLError): void {
 }
 
 /** 406: the client accepts none of the offered media types. */
-export function notAcceptable(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'NOT_ACCEPTABLE', http: { status: 406 } } });
-}
+export const notAcceptable = (message: string): GraphQLError =>
+  new GraphQLError(message, { extensions: { code: 'NOT_ACCEPTABLE', http: { status: 406 } } });

@@ -46,14 +46,10 @@ export interface CostedRequest {
  * objects, uses the first operation of the document, and reports only a number, while a refusal should name what costs
  * most.
  */
-export function costOf(request: CostedRequest): number {
-  return operationCost(request).total;
-}
+export const costOf = (request: CostedRequest): number => operationCost(request).total;
 
 /** The part of the cost that is for database statements. */
-export function statementCostOf(request: CostedRequest): number {
-  return operationCost(request).statements;
-}
+export const statementCostOf = (request: CostedRequest): number => operationCost(request).statements;
 
 /**
  * Returns the cost of an operation. Call it for every request after validation and before execution, because the cost
@@ -69,13 +65,10 @@ export function checkCost(request: CostedRequest): number {
 }
 
 /** Advice how to reduce the cost. It names no page size, because a smaller page may not be enough. */
-export function adviceFor(request: CostedRequest): string {
-  return adviceOn(operationCost(request).dearest);
-}
+export const adviceFor = (request: CostedRequest): string => adviceOn(operationCost(request).dearest);
 
-function adviceOn(dearest: SelectionCost['dearest']): string {
-  return `Its most expensive path is ${dearest?.path}: ask for smaller pages or fewer fields there, or split the query.`;
-}
+const adviceOn = (dearest: SelectionCost['dearest']): string =>
+  `Its most expensive path is ${dearest?.path}: ask for smaller pages or fewer fields there, or split the query.`;
 
 /** Page size of a connection without `first` and `last`. */
 const DEFAULT_PAGE_SIZE = 50;
@@ -140,14 +133,12 @@ function selectionCost(set: SelectionSetNode, parent: GraphQLNamedType | undefin
   return sum;
 }
 
-function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
-  return {
-    once: bounded(a.once + b.once),
-    perItem: bounded(a.perItem + b.perItem),
-    statements: bounded(a.statements + b.statements),
-    dearest: b.dearest && b.dearest.cost > (a.dearest?.cost ?? 0) ? b.dearest : a.dearest,
-  };
-}
+const plus = (a: SelectionCost, b: SelectionCost): SelectionCost => ({
+  once: bounded(a.once + b.once),
+  perItem: bounded(a.perItem + b.perItem),
+  statements: bounded(a.statements + b.statements),
+  dearest: b.dearest && b.dearest.cost > (a.dearest?.cost ?? 0) ? b.dearest : a.dearest,
+});
 
 function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costing: Costing): SelectionCost {
   const field = isCompositeType(parent) ? costing.schema.getField(parent, node.name.value) : undefined;

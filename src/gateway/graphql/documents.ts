@@ -12,9 +12,8 @@ import type { NamedClient } from '../../domains/operation-manifests/public.ts';
 import { memoryOf } from '../../graphql-executor/document-size.ts';
 
 /** Cache of valid documents by their text. Its memory is bounded, because clients choose the documents. */
-export function createKnownDocuments(): LRUCache<string, DocumentNode> {
-  return new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
-}
+export const createKnownDocuments = (): LRUCache<string, DocumentNode> =>
+  new LRUCache({ maxSize: 32 * 1024 * 1024, sizeCalculation: memoryOf });
 
 /** Texts of the trusted documents by id. An id is the id of a build tool, the name of a file, or the SHA-256 of the text. */
 export type TrustedDocuments = ReadonlyMap<string, string>;
@@ -51,9 +50,7 @@ export async function readTrustedDocuments(path: string | undefined): Promise<Tr
   return documents;
 }
 
-function sha256(document: string): string {
-  return createHash('sha256').update(document).digest('hex');
-}
+const sha256 = (document: string): string => createHash('sha256').update(document).digest('hex');
 
 async function filesAt(path: string): Promise<string[]> {
   if (!(await stat(path)).isDirectory()) return [path];
@@ -70,11 +67,9 @@ function entriesOf(file: string, content: string): (readonly [id: string, docume
   return isApollo(data) ? data.operations.map(({ id, body }) => [id, body] as const) : Object.entries(data);
 }
 
-function isApollo(
+const isApollo = (
   manifest: z.output<typeof apolloFile> | z.output<typeof relayFile>,
-): manifest is z.output<typeof apolloFile> {
-  return Array.isArray(manifest['operations']);
-}
+): manifest is z.output<typeof apolloFile> => Array.isArray(manifest['operations']);
 
 function parsed(file: string, content: string): unknown {
   try {
@@ -191,11 +186,10 @@ function hashOf(persistedQuery: unknown): DocumentId {
 }
 
 /** Clients recognize this message and send the text again. */
-function notFound(): GraphQLError {
-  return new GraphQLError('PersistedQueryNotFound', {
+const notFound = (): GraphQLError =>
+  new GraphQLError('PersistedQueryNotFound', {
     extensions: { code: 'PERSISTED_QUERY_NOT_FOUND', http: { spec: true, status: 404 } },
   });
-}
 
 const MAX_SHOWN = 100;
 
@@ -217,8 +211,7 @@ function documentNotFound({ name }: DocumentId, { client, version }: NamedClient
   );
 }
 
-function notTrusted(): GraphQLError {
-  return new GraphQLError('Only trusted and published documents are allowed; send the documentId of one.', {
+const notTrusted = (): GraphQLError =>
+  new GraphQLError('Only trusted and published documents are allowed; send the documentId of one.', {
     extensions: { code: 'DOCUMENT_NOT_TRUSTED', http: { status: 403 } },
   });
-}

@@ -41,9 +41,10 @@ export function withoutFoundValue(error: GraphQLError): GraphQLError {
   });
 }
 
-function extensionsOf({ code, inputPath: path }: DomainError): Record<string, unknown> {
-  return { code, ...(path.length > 0 && { path }) };
-}
+const extensionsOf = ({ code, inputPath: path }: DomainError): Record<string, unknown> => ({
+  code,
+  ...(path.length > 0 && { path }),
+});
 
 /**
  * Converts the errors of a result. GraphQL errors without a code are invalid variables and arguments. The log is created only when something is
@@ -90,9 +91,10 @@ export function toJson(result: ExecutionResult, logs: { readonly log: Logger }, 
 }
 
 /** The result for an answer that is too large. */
-export function tooLarge({ log }: { readonly log: Logger }, maxBytes: number): ExecutionResult {
-  return { data: null, errors: [toGraphQLError(answerTooLarge(maxBytes), log)] };
-}
+export const tooLarge = ({ log }: { readonly log: Logger }, maxBytes: number): ExecutionResult => ({
+  data: null,
+  errors: [toGraphQLError(answerTooLarge(maxBytes), log)],
+});
 
 /** Converts an error of the request to a GraphQL error with an HTTP status. Internal errors are masked. */
 export function toHttpError(error: unknown): GraphQLError {

@@ -107,9 +107,7 @@ function createRun({ metrics: { executions, interpretations }, log, bounds }: De
 }
 
 /** The context that resolvers get. */
-function operationOf({ contextValue }: ExecutionArgs): OperationContext {
-  return contextValue as OperationContext;
-}
+const operationOf = ({ contextValue }: ExecutionArgs): OperationContext => contextValue as OperationContext;
 
 /** Invalid variables are found before any field is executed. As for other input, a missing right to the field is reported first. */
 function withRefusalFirst(result: ExecutionResult, args: ExecutionArgs): ExecutionResult {
@@ -159,9 +157,7 @@ async function perform(
   });
 }
 
-function isSurelyShort(result: ExecutionResult, maxBytes: number): boolean {
-  return !isLarger(result, maxBytes / MAX_ESCAPE);
-}
+const isSurelyShort = (result: ExecutionResult, maxBytes: number): boolean => !isLarger(result, maxBytes / MAX_ESCAPE);
 
 /** Runs a subscription until it ends, or its client disconnects. */
 async function follow(

@@ -170,6 +170,5 @@ function toFieldError(error: unknown, name: string, log: Logger): GraphQLError {
   return new GraphQLError(graphqlMessage, { path: [name], extensions: { code, http: { status, headers } } });
 }
 
-function fromFormatted({ message, path, extensions, locations }: GraphQLFormattedError): GraphQLError {
-  return Object.assign(new GraphQLError(message, { path, extensions }), { locations });
-}
+const fromFormatted = ({ message, path, extensions, locations }: GraphQLFormattedError): GraphQLError =>
+  Object.assign(new GraphQLError(message, { path, extensions }), { locations });

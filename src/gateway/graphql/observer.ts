@@ -63,6 +63,5 @@ function outcomeOf({ errors }: ExecutionResult, key: string): string {
   return error ? codeOf(error) : 'ok';
 }
 
-function codeOf({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }): string {
-  return typeof extensions['code'] === 'string' ? extensions['code'] : 'INVALID_INPUT';
-}
+const codeOf = ({ extensions }: { readonly extensions: Readonly<Record<string, unknown>> }): string =>
+  typeof extensions['code'] === 'string' ? extensions['code'] : 'INVALID_INPUT';

@@ -136,18 +136,14 @@ function parseDocument(source: string): DocumentNode {
   return withoutRepeats(document);
 }
 
-function executing(execution: Execution): Plugin<object, GraphQLCall> {
-  return {
-    onExecute({ setExecuteFn }) {
-      setExecuteFn((args: ExecutionArgs) => execution.execute(args, callOf(args)));
-    },
-    onSubscribe({ setSubscribeFn }) {
-      setSubscribeFn((args: ExecutionArgs) => execution.subscribe(args, callOf(args)));
-    },
-  };
-}
+const executing = (execution: Execution): Plugin<object, GraphQLCall> => ({
+  onExecute({ setExecuteFn }) {
+    setExecuteFn((args: ExecutionArgs) => execution.execute(args, callOf(args)));
+  },
+  onSubscribe({ setSubscribeFn }) {
+    setSubscribeFn((args: ExecutionArgs) => execution.subscribe(args, callOf(args)));
+  },
+});
 
 /** Yoga's context contains the properties of the call and more. */
-function callOf({ contextValue }: ExecutionArgs): GraphQLCall {
-  return contextValue as GraphQLCall;
-}
+const callOf = ({ contextValue }: ExecutionArgs): GraphQLCall => contextValue as GraphQLCall;

@@ -110,10 +110,10 @@ const VERSION_HEADERS = ['graphql-client-version', 'apollographql-client-version
 /** The same over WebSocket, where they are members of `connection_init`. */
 export const CLIENT_HEADERS: readonly string[] = [...NAME_HEADERS, ...VERSION_HEADERS];
 
-export function namedClientOf(headers: HttpHeaders): NamedClient {
-  return { client: firstOf(headers, NAME_HEADERS), version: firstOf(headers, VERSION_HEADERS) };
-}
+export const namedClientOf = (headers: HttpHeaders): NamedClient => ({
+  client: firstOf(headers, NAME_HEADERS),
+  version: firstOf(headers, VERSION_HEADERS),
+});
 
-function firstOf(headers: HttpHeaders, names: readonly string[]): string | null {
-  return names.map((name) => headers.get(name)).find((value) => value !== null && value !== '') ?? null;
-}
+const firstOf = (headers: HttpHeaders, names: readonly string[]): string | null =>
+  names.map((name) => headers.get(name)).find((value) => value !== null && value !== '') ?? null;

@@ -189,8 +189,7 @@ function fieldsIn(sets: readonly SelectedSet[], { schema, document }: ExecutionA
   return fields;
 }
 
-function fragmentOf(document: ExecutionArgs['document'], name: string): FragmentDefinitionNode | undefined {
-  return document.definitions.find(
+const fragmentOf = (document: ExecutionArgs['document'], name: string): FragmentDefinitionNode | undefined =>
+  document.definitions.find(
     (node): node is FragmentDefinitionNode => node.kind === Kind.FRAGMENT_DEFINITION && node.name.value === name,
   );
-}

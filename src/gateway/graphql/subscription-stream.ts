@@ -18,9 +18,8 @@ export const isAfterTheEnd = (result: object): boolean => ENDED in result;
 type FollowedResult = ExecutionResult & { readonly [EVENT_ID]?: string | undefined };
 
 /** Adds the id of the event to a result. It is not part of the JSON. */
-export function withEventId(result: ExecutionResult, id: string | undefined): FollowedResult {
-  return id === undefined ? result : { ...result, [EVENT_ID]: id };
-}
+export const withEventId = (result: ExecutionResult, id: string | undefined): FollowedResult =>
+  id === undefined ? result : { ...result, [EVENT_ID]: id };
 
 /**
  * Converts the results of a subscription to server-sent events (GraphQL over SSE, distinct connections mode). Each has

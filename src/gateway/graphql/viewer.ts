@@ -147,9 +147,7 @@ function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): 
   return row;
 }
 
-function noMember(): ForbiddenError {
-  return new ForbiddenError('you are no longer a member of the organization');
-}
+const noMember = (): ForbiddenError => new ForbiddenError('you are no longer a member of the organization');
 
 builder.queryField('viewer', (t) =>
   t.field({

@@ -88,27 +88,23 @@ interface OperationRequest {
 }
 
 /** A request over HTTP that asks for the same. */
-export function requestOf(
+export const requestOf = (
   { upgrade: { peerAddress } }: Connection,
   { headers, signal, text }: OperationRequest,
-): HttpRequest {
-  return {
-    method: text === undefined ? 'GET' : 'POST',
-    url: 'http://gateway/graphql',
-    headers: headersOf(headers),
-    signal,
-    // `Readable.from` would keep each message until the next major collection (docs/decisions/short-lived-objects.md).
-    body: null,
-    hasArrived: true,
-    ...(text !== undefined && { takeArrived: () => Buffer.from(text) }),
-    ...(peerAddress !== undefined && { peerAddress }),
-  };
-}
+): HttpRequest => ({
+  method: text === undefined ? 'GET' : 'POST',
+  url: 'http://gateway/graphql',
+  headers: headersOf(headers),
+  signal,
+  // `Readable.from` would keep each message until the next major collection (docs/decisions/short-lived-objects.md).
+  body: null,
+  hasArrived: true,
+  ...(text !== undefined && { takeArrived: () => Buffer.from(text) }),
+  ...(peerAddress !== undefined && { peerAddress }),
+});
 
-export function headersOf(fields: ReadonlyMap<string, string>): HttpHeaders {
-  return {
-    get: (name) => fields.get(name.toLowerCase()) ?? null,
-    has: (name) => fields.has(name.toLowerCase()),
-    keys: () => fields.keys(),
-  };
-}
+export const headersOf = (fields: ReadonlyMap<string, string>): HttpHeaders => ({
+  get: (name) => fields.get(name.toLowerCase()) ?? null,
+  has: (name) => fields.has(name.toLowerCase()),
+  keys: () => fields.keys(),
+});

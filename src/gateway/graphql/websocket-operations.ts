@@ -74,9 +74,7 @@ function faultOfKey({ extensions }: SubscribePayload): { readonly message: strin
   return { message, code: CODE_OF.invalid };
 }
 
-function started(results: Results): ExecutionArgs {
-  return { schema, document: EXECUTED, contextValue: results };
-}
+const started = (results: Results): ExecutionArgs => ({ schema, document: EXECUTED, contextValue: results });
 
 export function startedBy({ contextValue }: ExecutionArgs): Results {
   // Set by `started`.

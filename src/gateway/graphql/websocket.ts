@@ -150,9 +150,7 @@ function forLibrary(message: unknown): string {
   return message as string;
 }
 
-function queryOf(payload: object): unknown {
-  return 'query' in payload && payload.query !== null ? payload.query : '';
-}
+const queryOf = (payload: object): unknown => ('query' in payload && payload.query !== null ? payload.query : '');
 
 async function connect({ extra: connection, connectionParams }: SocketContext, parts: SocketParts): Promise<boolean> {
   const refuse = (code: number, reason: string) => {

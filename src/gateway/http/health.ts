@@ -9,9 +9,7 @@ const READ_ONLY = `select current_setting('transaction_read_only')::boolean as "
 const VERSIONS = { version: VERSION, build: BUILD };
 
 /** Liveness: whether the process runs. It checks nothing else. */
-export function live(): HttpAnswer {
-  return answerJson({ status: 'live', ...VERSIONS });
-}
+export const live = (): HttpAnswer => answerJson({ status: 'live', ...VERSIONS });
 
 /**
  * Readiness: the database answers and accepts writes, and its schema is up to date. When the primary is unreachable and
@@ -34,9 +32,5 @@ export async function ready({ database, replicas, log }: Dependencies): Promise<
 
 const readOnly = () => answerJson({ status: 'read-only', ...VERSIONS });
 
-function notReady(reason: string): HttpAnswer {
-  return answerJson(
-    { status: 'not ready', ...VERSIONS, error: reason },
-    { status: 503, headers: { 'Retry-After': '1' } },
-  );
-}
+const notReady = (reason: string): HttpAnswer =>
+  answerJson({ status: 'not ready', ...VERSIONS, error: reason }, { status: 503, headers: { 'Retry-After': '1' } });

@@ -95,18 +95,16 @@ export async function whileRead(
 }
 
 /** The connection of an answer, or of a WebSocket. */
-function connectionOf(outgoing: Duplex | ServerResponse): { bytesWritten?: number; writableLength?: number } {
-  return 'socket' in outgoing ? (outgoing.socket ?? {}) : outgoing;
-}
+const connectionOf = (outgoing: Duplex | ServerResponse): { bytesWritten?: number; writableLength?: number } =>
+  'socket' in outgoing ? (outgoing.socket ?? {}) : outgoing;
 
 async function* eachInParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of body) yield* partsOf(chunk);
 }
 
 /** A large text that is not ASCII as bytes: it takes two bytes per character while it waits to be read, and cannot be split anywhere. */
-export function compact<Body>(body: Body, bytes: number): Body | Uint8Array {
-  return typeof body === 'string' && bytes > PART_LENGTH && body.length !== bytes ? Buffer.from(body) : body;
-}
+export const compact = <Body>(body: Body, bytes: number): Body | Uint8Array =>
+  typeof body === 'string' && bytes > PART_LENGTH && body.length !== bytes ? Buffer.from(body) : body;
 
 /** A text must be ASCII. */
 function* partsOf(body: Uint8Array | string): Generator<Uint8Array, void, undefined> {

@@ -124,9 +124,8 @@ function closeIdle(socket: Socket): void {
 }
 
 /** Whether a request has arrived completely, and all that was sent of its answer has been read. */
-function isAwaited({ _httpMessage: response, writableLength }: Connection): boolean {
-  return response?.req.complete === true && writableLength === 0;
-}
+const isAwaited = ({ _httpMessage: response, writableLength }: Connection): boolean =>
+  response?.req.complete === true && writableLength === 0;
 
 /** A URL that can be opened in a browser: for a server on all addresses, that of the loopback address. */
 function urlOf(server: Server): string {
@@ -261,8 +260,8 @@ async function* chunksOf(
 }
 
 /** Resolves when more data has arrived, or the stream has ended. */
-function changeOf(incoming: IncomingMessage): Promise<void> {
-  return new Promise((resolve) => {
+const changeOf = (incoming: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
     const events = ['readable', 'error', 'close'] as const;
     const end = () => {
       for (const event of events) incoming.off(event, end);
@@ -270,7 +269,6 @@ function changeOf(incoming: IncomingMessage): Promise<void> {
     };
     for (const event of events) incoming.on(event, end);
   });
-}
 
 class NodeHeaders implements HttpHeaders {
   readonly #fields: IncomingHttpHeaders;
@@ -301,9 +299,7 @@ function addressOf({ method = 'GET', url = '/' }: IncomingMessage): string | und
 }
 
 /** Methods that the Fetch standard forbids. */
-function isForbidden(method: string): boolean {
-  return /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
-}
+const isForbidden = (method: string): boolean => /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
 
 /** A segment that is removed when a path is normalized, or a character that becomes a slash. */
 const CHANGING_PATH = /[\\\t]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;

@@ -56,9 +56,8 @@ export class FrameReader {
   }
 }
 
-function headerLength([, second]: readonly number[]): number {
-  return second === undefined ? 2 : 2 + lengthBytes(second) + (second >= MASKED ? 4 : 0);
-}
+const headerLength = ([, second]: readonly number[]): number =>
+  second === undefined ? 2 : 2 + lengthBytes(second) + (second >= MASKED ? 4 : 0);
 
 /** How many bytes after the second one have the length. */
 function lengthBytes(second: number): number {

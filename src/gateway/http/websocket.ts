@@ -46,9 +46,8 @@ interface Upgrades {
 }
 
 /** Whether a request asks for a WebSocket. Other upgrades, such as to HTTP/2, are ignored (RFC 9110, section 7.8). */
-export function isWebSocketUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
-}
+export const isWebSocketUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+  headers.upgrade?.toLowerCase() === 'websocket';
 
 /** WebSockets of `/graphql` (RFC 6455). */
 export function createUpgrades({ sockets, upgradeOf, faultOf, ...options }: UpgradeOptions): Upgrades {
@@ -229,9 +228,8 @@ interface Refusal {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-function toRefusal(error: unknown): Refusal {
-  return error instanceof DomainError ? error : { status: 500, message: 'internal error' };
-}
+const toRefusal = (error: unknown): Refusal =>
+  error instanceof DomainError ? error : { status: 500, message: 'internal error' };
 
 function textOfAnswer({ status, message, headers }: Refusal): string {
   const body = JSON.stringify({ error: message });

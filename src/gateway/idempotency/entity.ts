@@ -46,9 +46,11 @@ IdempotencyKeySchema.setClass(IdempotencyKey);
 export type IdempotencyTables = InferKyselyDB<typeof IdempotencyKeySchema>;
 
 /** The place that an encrypted answer is bound to. */
-export function placeOfAnswer(userId: UserId, digest: string): SecretPlace {
-  return { table: 'idempotency_key', row: `${userId} ${digest}`, field: 'answer' };
-}
+export const placeOfAnswer = (userId: UserId, digest: string): SecretPlace => ({
+  table: 'idempotency_key',
+  row: `${userId} ${digest}`,
+  field: 'answer',
+});
 
 /** The column with encrypted answers, for the check of the encryption keys at the start. */
 export const ANSWER_COLUMN: SealedColumn = {

@@ -264,9 +264,10 @@ class ClaimLocked extends Error {}
 const LOCK_NOT_AVAILABLE = '55P03';
 const FOREIGN_KEY_VIOLATION = '23503';
 
-function noteIn(change: Change): NonNullable<OperationContext['onChange']> {
-  return (operation, { type, id }) => void Object.assign(change, { operation, targetType: type, targetId: id });
-}
+const noteIn =
+  (change: Change): NonNullable<OperationContext['onChange']> =>
+  (operation, { type, id }) =>
+    void Object.assign(change, { operation, targetType: type, targetId: id });
 
 function openOrUnknown(): ConflictError {
   return new ConflictError(

@@ -49,8 +49,8 @@ export async function deleteKeysOfOrganization(
  * Encrypts again every stored answer that is not encrypted with the current key. Answers that cannot be decrypted are skipped; they expire.
  * @returns how many were encrypted again.
  */
-export function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number> {
-  return rotate<IdempotencyKey>(em, {
+export const rotateAnswers = (em: EntityManager, box: SecretBox): Promise<number> =>
+  rotate<IdempotencyKey>(em, {
     read: (transaction, after, limit) =>
       transaction.find(
         IdempotencyKey,
@@ -63,11 +63,10 @@ export function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number
       ),
     reseal: async (row) => row.answer != null && box.isStale(row.answer) && reseal(row, row.answer, box),
   });
-}
 
-function followers({ user, digest }: IdempotencyKey) {
-  return { $or: [{ user: { $gt: user.id } }, { user: user.id, digest: { $gt: digest } }] };
-}
+const followers = ({ user, digest }: IdempotencyKey) => ({
+  $or: [{ user: { $gt: user.id } }, { user: user.id, digest: { $gt: digest } }],
+});
 
 async function reseal(row: IdempotencyKey, sealed: string, box: SecretBox): Promise<boolean> {
   const place = placeOfAnswer(row.user.id, row.digest);

@@ -107,9 +107,10 @@ async function callTool(
 }
 
 /** An error of the gateway is a result that names its code, because the model can act on it. */
-function errorResult(code: string, message: string): CallToolResult {
-  return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
-}
+const errorResult = (code: string, message: string): CallToolResult => ({
+  content: [{ type: 'text', text: `${code}: ${message}` }],
+  isError: true,
+});
 
 interface Called {
   readonly isMutation: boolean;
@@ -136,6 +137,5 @@ function toToolResult({ data, errors }: ExecutionResult, { isMutation, maxBytes 
   return { content: [shown, ...others].map((each) => ({ type: 'text', text: each })) };
 }
 
-function isRefusal(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isObject(value) && ERROR_CODE in value;
-}
+const isRefusal = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && ERROR_CODE in value;

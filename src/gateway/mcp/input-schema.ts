@@ -89,6 +89,5 @@ export function descriptionOf(node: OperationDefinitionNode | VariableDefinition
 }
 
 /** Whether the token before this one is a comment that has the line above for itself. */
-function isCommentAbove({ prev, line }: Token): boolean {
-  return prev?.kind === TokenKind.COMMENT && prev.line === line - 1 && prev.prev?.line !== prev.line;
-}
+const isCommentAbove = ({ prev, line }: Token): boolean =>
+  prev?.kind === TokenKind.COMMENT && prev.line === line - 1 && prev.prev?.line !== prev.line;

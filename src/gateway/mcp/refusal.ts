@@ -10,9 +10,8 @@ import type { Exchange } from '../exchange.ts';
 /** The range of JSON-RPC for errors of implementations. */
 const SERVER_ERROR = -32_000;
 
-export function isMessage({ request, path }: Pick<Exchange, 'request' | 'path'>): boolean {
-  return request.method === 'POST' && isMcpAddress(path);
-}
+export const isMessage = ({ request, path }: Pick<Exchange, 'request' | 'path'>): boolean =>
+  request.method === 'POST' && isMcpAddress(path);
 
 /** Reads a message that was refused by its headers. Of callers without a key nothing is read. */
 export async function readRefused(exchange: Exchange): Promise<void> {

@@ -66,13 +66,12 @@ export function createTools(
 }
 
 /** Whether the key has the scopes of all fields of the tool. Everything else is checked when the tool is called. */
-export function isListedFor({ access }: Tool, actor: Actor): boolean {
-  return access.every(
+export const isListedFor = ({ access }: Tool, actor: Actor): boolean =>
+  access.every(
     ({ scopes, anyScopeOf }) =>
       scopes.every((scope) => actor.scopes.has(scope)) &&
       (!anyScopeOf || anyScopeOf.scopes.some((scope) => actor.scopes.has(scope))),
   );
-}
 
 /** The scopes that the tools need. Where one of several is enough, the first that can be granted. */
 export function scopesOfTools(tools: Iterable<Tool>): Scope[] {

@@ -106,19 +106,16 @@ export function onwardPage(title: string, target: string): HttpAnswer {
 }
 
 /** Ends a device authorization, or says why an authorization has failed. */
-export function endPage(
+export const endPage = (
   title: string,
   text: string,
   { status = 200, requestId }: { readonly status?: number; readonly requestId?: string } = {},
-): HttpAnswer {
-  return answerHtml(endHtml(title, text, requestId), { status });
-}
+): HttpAnswer => answerHtml(endHtml(title, text, requestId), { status });
 
-export function endHtml(title: string, text: string, requestId?: string): string {
-  return smallPage(
+export const endHtml = (title: string, text: string, requestId?: string): string =>
+  smallPage(
     title,
     `<h1>${escapeHtml(title)}</h1>
 <p role="${requestId === undefined ? 'status' : 'alert'}">${escapeHtml(text)}</p>
 ${requestId === undefined ? '' : `<p class="soft">Request id: <code>${escapeHtml(requestId)}</code></p>`}`,
   );
-}

@@ -12,9 +12,7 @@ const SECTIONS =
 /** The page for people who have no account yet. */
 const PUBLIC = '/invitations/accept';
 
-export function isConsolePath(pathname: string): boolean {
-  return SECTIONS.test(pathname) || pathname === PUBLIC;
-}
+export const isConsolePath = (pathname: string): boolean => SECTIONS.test(pathname) || pathname === PUBLIC;
 
 /** How people can sign in. */
 interface Ways {

@@ -7,9 +7,7 @@ import { type StaticFile, staticFile } from '../../core/http/static-file.ts';
 /** The files of the pages. Each address contains a hash of the content, so that browsers can cache it. */
 const files = new Map<string, StaticFile>();
 
-export function fileAt(address: string): StaticFile | undefined {
-  return files.get(address);
-}
+export const fileAt = (address: string): StaticFile | undefined => files.get(address);
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
@@ -29,9 +27,8 @@ export function publish(name: string, content: Buffer, headers: Readonly<Record<
 }
 
 /** Publishes a file of the folder `files`. */
-export function publishOwn(name: string): string {
-  return publish(name, readFileSync(new URL(`files/${name}`, import.meta.url)));
-}
+export const publishOwn = (name: string): string =>
+  publish(name, readFileSync(new URL(`files/${name}`, import.meta.url)));
 
 const resolve = createRequire(import.meta.url).resolve;
 
@@ -44,9 +41,8 @@ export function readFromPackage(path: string): string {
   return content.replace(/\n\/[/*]# sourceMappingURL=.*\s*$/, '\n');
 }
 
-export function publishFromPackage(path: string): string {
-  return publish(path.split('/').at(-1) ?? path, Buffer.from(readFromPackage(path)));
-}
+export const publishFromPackage = (path: string): string =>
+  publish(path.split('/').at(-1) ?? path, Buffer.from(readFromPackage(path)));
 
 export const BASE_STYLE = publishOwn('base.css');
 export const FAVICON = publishOwn('favicon.svg');

@@ -32,15 +32,13 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 
 const EXAMPLES = 'graphiql-examples.graphql';
 
-function publishAssets() {
-  return {
-    styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],
-    scripts: [
-      'react/umd/react.production.min.js',
-      'react-dom/umd/react-dom.production.min.js',
-      'graphiql/graphiql.min.js',
-    ].map(publishFromPackage),
-    main: publishScript('graphiql'),
-    examples: publish(EXAMPLES, readFileSync(new URL(`browser/${EXAMPLES}`, import.meta.url))),
-  };
-}
+const publishAssets = () => ({
+  styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],
+  scripts: [
+    'react/umd/react.production.min.js',
+    'react-dom/umd/react-dom.production.min.js',
+    'graphiql/graphiql.min.js',
+  ].map(publishFromPackage),
+  main: publishScript('graphiql'),
+  examples: publish(EXAMPLES, readFileSync(new URL(`browser/${EXAMPLES}`, import.meta.url))),
+});

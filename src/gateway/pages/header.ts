@@ -32,9 +32,8 @@ export function header(current: '/graphql' | '/docs', visitor: Visitor, { keysSi
 </header>`;
 }
 
-function signInLink(current: string): string {
-  return `<p class="key"><a class="button" href="/sign-in?next=${current}">Sign in</a></p>`;
-}
+const signInLink = (current: string): string =>
+  `<p class="key"><a class="button" href="/sign-in?next=${current}">Sign in</a></p>`;
 
 function signInForm(current: string): string {
   return `<form class="key" method="post" action="/sign-in">

@@ -103,9 +103,7 @@ export async function completeOidc(visit: Visit, pages: OidcPages): Promise<Http
   }
 }
 
-function nothing(): HttpAnswer {
-  return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
-}
+const nothing = (): HttpAnswer => answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
 
 /**
  * The browser comes from another site, so it would not send the new cookie, which is `SameSite=Strict`, to the target of a redirect. It sends

@@ -31,10 +31,8 @@ const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 
 let assets: ReturnType<typeof publishAssets> | undefined;
 
-function publishAssets() {
-  return {
-    styles: [publishFromPackage('swagger-ui-dist/swagger-ui.css'), publishOwn('reference.css')],
-    bundle: publishFromPackage('swagger-ui-dist/swagger-ui-bundle.js'),
-    main: publishScript('reference'),
-  };
-}
+const publishAssets = () => ({
+  styles: [publishFromPackage('swagger-ui-dist/swagger-ui.css'), publishOwn('reference.css')],
+  bundle: publishFromPackage('swagger-ui-dist/swagger-ui-bundle.js'),
+  main: publishScript('reference'),
+});

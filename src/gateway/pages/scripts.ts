@@ -19,6 +19,5 @@ export function scriptNamed(name: string): string {
 }
 
 /** Publishes the script of a page. @returns its address, which contains a hash of the script, so that browsers can cache it */
-export function publishScript(name: string): string {
-  return publish(`${name}.js`, Buffer.from(scriptNamed(name)), name.endsWith('-worker') ? WORKER_HEADERS : {});
-}
+export const publishScript = (name: string): string =>
+  publish(`${name}.js`, Buffer.from(scriptNamed(name)), name.endsWith('-worker') ? WORKER_HEADERS : {});

@@ -62,9 +62,10 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   };
 }
 
-function get(operation: string, answer: (request: HttpRequest, url: URL) => Promise<HttpAnswer>): SitePage {
-  return { operation, methods: { GET: ({ request, url }) => answer(request, url) } };
-}
+const get = (operation: string, answer: (request: HttpRequest, url: URL) => Promise<HttpAnswer>): SitePage => ({
+  operation,
+  methods: { GET: ({ request, url }) => answer(request, url) },
+});
 
 async function fileOrNothing(address: string, request: HttpRequest): Promise<HttpAnswer> {
   const file = fileAt(address);

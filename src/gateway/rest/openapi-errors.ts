@@ -213,15 +213,13 @@ export function errorStatuses(route: AnyRoute): number[] {
   return [...new Set(found)].toSorted((a, b) => a - b);
 }
 
-function statusesOfCaller(route: KeyedRoute): number[] {
-  return [
-    STATUS_OF.invalid,
-    STATUS_OF.unauthenticated,
-    STATUS_OF.notFound,
-    ...(isRefusable(route) ? [STATUS_OF.forbidden] : []),
-    ...(isWrite(route) ? [STATUS_OF.conflict] : []),
-  ];
-}
+const statusesOfCaller = (route: KeyedRoute): number[] => [
+  STATUS_OF.invalid,
+  STATUS_OF.unauthenticated,
+  STATUS_OF.notFound,
+  ...(isRefusable(route) ? [STATUS_OF.forbidden] : []),
+  ...(isWrite(route) ? [STATUS_OF.conflict] : []),
+];
 
 /**
  * Whether the route can answer 403. A write checks membership and role in its transaction. A read without access rule

@@ -228,17 +228,14 @@ function success(route: AnyRoute, schemas: Record<string, unknown>): object {
 }
 
 /** The content of a route whose answers are no JSON. */
-function textContents(mediaTypes: Readonly<Record<string, string>>): object {
-  return Object.fromEntries(
+const textContents = (mediaTypes: Readonly<Record<string, string>>): object =>
+  Object.fromEntries(
     Object.entries(mediaTypes).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
   );
-}
 
 const STATUS_OF_CREATION = 201;
 
-function example(value: unknown): object {
-  return value === undefined ? {} : { example: value };
-}
+const example = (value: unknown): object => (value === undefined ? {} : { example: value });
 
 /** Adds the error responses, which operations share, to the components. */
 function errorResponses(route: AnyRoute, responses: Record<string, unknown>): object {

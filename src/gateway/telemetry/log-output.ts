@@ -134,6 +134,4 @@ function linesIn(bytes: Buffer): number {
 }
 
 /** Whether a pipe has no space because its reader does not read. */
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
-}
+const isFull = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EAGAIN';

@@ -93,69 +93,65 @@ export function createMetrics(sources: MetricSources) {
   };
 }
 
-function requestMetrics([...registers]: Registers) {
-  return {
-    requests: new Counter({
-      name: 'gateway_requests_total',
-      help: 'Requests by API, operation and HTTP status.',
-      labelNames: ['api', 'operation', 'status'] as const,
-      registers,
-    }),
-    duration: new Histogram({
-      name: 'gateway_request_duration_seconds',
-      help: 'Time from the request to its answer, by API and operation.',
-      labelNames: ['api', 'operation'] as const,
-      buckets: SECONDS,
-      registers,
-    }),
-    rateLimited: new Counter({
-      name: 'gateway_rate_limited_total',
-      help: 'Requests that were refused, and events of subscriptions that waited, because a budget of the minute was used up.',
-      labelNames: ['budget', 'unit'] as const,
-      registers,
-    }),
-    tails: new Gauge({
-      name: 'gateway_tails_open',
-      help: 'Open event streams and subscriptions, by API.',
-      labelNames: ['api'] as const,
-      registers,
-    }),
-    sockets: new Gauge({
-      name: 'gateway_websockets_open',
-      help: 'Open WebSockets.',
-      registers,
-    }),
-  };
-}
+const requestMetrics = ([...registers]: Registers) => ({
+  requests: new Counter({
+    name: 'gateway_requests_total',
+    help: 'Requests by API, operation and HTTP status.',
+    labelNames: ['api', 'operation', 'status'] as const,
+    registers,
+  }),
+  duration: new Histogram({
+    name: 'gateway_request_duration_seconds',
+    help: 'Time from the request to its answer, by API and operation.',
+    labelNames: ['api', 'operation'] as const,
+    buckets: SECONDS,
+    registers,
+  }),
+  rateLimited: new Counter({
+    name: 'gateway_rate_limited_total',
+    help: 'Requests that were refused, and events of subscriptions that waited, because a budget of the minute was used up.',
+    labelNames: ['budget', 'unit'] as const,
+    registers,
+  }),
+  tails: new Gauge({
+    name: 'gateway_tails_open',
+    help: 'Open event streams and subscriptions, by API.',
+    labelNames: ['api'] as const,
+    registers,
+  }),
+  sockets: new Gauge({
+    name: 'gateway_websockets_open',
+    help: 'Open WebSockets.',
+    registers,
+  }),
+});
 
-function graphqlMetrics([...registers]: Registers) {
-  return {
-    fields: new Counter({
-      name: 'gateway_graphql_fields_total',
-      help: 'Selected fields of Query and Mutation, by outcome: ok, or the code of the error.',
-      labelNames: ['field', 'outcome'] as const,
-      registers,
-    }),
-    cost: new Histogram({
-      name: 'gateway_graphql_cost',
-      help: 'Cost of GraphQL operations, in points.',
-      buckets: [1, 10, 100, 1000, 5000, 10_000, 20_000],
-      registers,
-    }),
-    executions: new Counter({
-      name: 'gateway_graphql_executions_total',
-      help: 'Executions of queries and mutations: by compiled code, interpreted, or interpreted after compiled code gave up.',
-      labelNames: ['path'] as const,
-      registers,
-    }),
-    interpretations: new Counter({
-      name: 'gateway_graphql_interpretations_total',
-      help: 'Executions that were interpreted from the start, by the reason for not compiling.',
-      labelNames: ['reason'] as const,
-      registers,
-    }),
-  };
-}
+const graphqlMetrics = ([...registers]: Registers) => ({
+  fields: new Counter({
+    name: 'gateway_graphql_fields_total',
+    help: 'Selected fields of Query and Mutation, by outcome: ok, or the code of the error.',
+    labelNames: ['field', 'outcome'] as const,
+    registers,
+  }),
+  cost: new Histogram({
+    name: 'gateway_graphql_cost',
+    help: 'Cost of GraphQL operations, in points.',
+    buckets: [1, 10, 100, 1000, 5000, 10_000, 20_000],
+    registers,
+  }),
+  executions: new Counter({
+    name: 'gateway_graphql_executions_total',
+    help: 'Executions of queries and mutations: by compiled code, interpreted, or interpreted after compiled code gave up.',
+    labelNames: ['path'] as const,
+    registers,
+  }),
+  interpretations: new Counter({
+    name: 'gateway_graphql_interpretations_total',
+    help: 'Executions that were interpreted from the start, by the reason for not compiling.',
+    labelNames: ['reason'] as const,
+    registers,
+  }),
+});
 
 function slotMetrics([...registers]: Registers) {
   return {

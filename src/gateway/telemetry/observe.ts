@@ -34,8 +34,9 @@ async function timed<Result>(
 }
 
 /** Observes requests to other servers. Only the host of the URL is recorded. */
-export function observeOutbound({ metrics, tracing }: Observers): ObserveExchange {
-  return ({ method, host }, send) =>
+export const observeOutbound =
+  ({ metrics, tracing }: Observers): ObserveExchange =>
+  ({ method, host }, send) =>
     traced(
       tracing,
       { name: method, kind: 'client', attributes: { 'http.request.method': method, 'server.address': host } },
@@ -45,21 +46,20 @@ export function observeOutbound({ metrics, tracing }: Observers): ObserveExchang
           metrics.outbound.observe({ outcome: outcomeOf(end) }, seconds);
         }),
     );
-}
 
 function outcomeOf(end: { result: { readonly status: number } } | { error: unknown }): string {
   if ('result' in end) return `${Math.floor(end.result.status / 100)}xx`;
   return end.error instanceof OutboundError && !end.error.isTemporary ? 'refused' : 'failed';
 }
 
-export function observeJobs({ metrics, tracing }: Observers): ObserveRun {
-  return (queue, run) =>
+export const observeJobs =
+  ({ metrics, tracing }: Observers): ObserveRun =>
+  (queue, run) =>
     traced(tracing, { name: `job ${queue}`, kind: 'internal' }, () =>
       timed(run, (seconds, end) =>
         metrics.jobRuns.observe({ queue, outcome: 'error' in end ? 'failed' : 'done' }, seconds),
       ),
     );
-}
 
 interface JobCount {
   readonly queue: Queue;
@@ -75,8 +75,8 @@ interface JobTables {
   readonly 'pgboss.instance': { readonly supervise: boolean; readonly heartbeat_on: string };
 }
 
-export function countJobs(reader: Sql): Promise<JobCount[]> {
-  return reader.all(
+export const countJobs = (reader: Sql): Promise<JobCount[]> =>
+  reader.all(
     queriesOn<JobTables>()
       .selectFrom('pgboss.job')
       .select(['name as queue', 'state', ({ fn }) => fn.countAll<number>().as('count')])
@@ -84,7 +84,6 @@ export function countJobs(reader: Sql): Promise<JobCount[]> {
       .where('state', 'in', ['created', 'retry', 'active'])
       .groupBy(['name', 'state']),
   );
-}
 
 /** The last heartbeat of a process that runs jobs, in seconds since 1970; 0 if there was none. */
 export async function lastHeartbeat(reader: Sql): Promise<number> {

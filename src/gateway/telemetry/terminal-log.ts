@@ -59,15 +59,14 @@ function requestOf({ method, path, status, ms, requestId, ...rest }: Fields): [s
   return [text, isFault ? { ...rest, requestId } : rest];
 }
 
-function detailsOf(fields: Fields): string {
-  return Object.entries(fields)
+const detailsOf = (fields: Fields): string =>
+  Object.entries(fields)
     .filter(([name, value]) => value !== undefined && value !== null && !LEFT_OUT.has(name))
     .map(
       ([name, value]) =>
         `${name}=${plain(typeof value === 'string' ? value : inspect(value, { breakLength: Infinity }))}`,
     )
     .join(' ');
-}
 
 function stackOf(stack: string): string {
   const [, ...frames] = stack.split('\n');
@@ -75,9 +74,8 @@ function stackOf(stack: string): string {
 }
 
 /** Escapes control characters and line breaks, because the text can come from a client. */
-function plain(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) => {
+const plain = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (found) => {
     const code = found.codePointAt(0) ?? 0;
     return found === '\n' ? '\\n' : `\\u{${code.toString(16)}}`;
   });
-}

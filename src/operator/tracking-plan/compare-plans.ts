@@ -42,9 +42,7 @@ function compareEvents(old: PlannedEvent, planned: PlannedEvent): Difference[] {
   ];
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** Long values are cut, because a line is read by a person. */
 function shown(value: unknown): string {
@@ -102,12 +100,8 @@ const WIDER: { readonly [Type in PropertyType]: readonly PropertyType[] } = {
   string: [],
 };
 
-function acceptsAllOf(from: PlannedProperty, to: PlannedProperty): boolean {
-  return (
-    WIDER[from.type].includes(to.type) &&
-    from.options.every(({ value }) => !isLongerThan(value, maxTextLength(to.name)))
-  );
-}
+const acceptsAllOf = (from: PlannedProperty, to: PlannedProperty): boolean =>
+  WIDER[from.type].includes(to.type) && from.options.every(({ value }) => !isLongerThan(value, maxTextLength(to.name)));
 
 function compareOptions(
   { event, path }: Pick<Difference, 'event' | 'path'>,

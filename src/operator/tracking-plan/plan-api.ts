@@ -167,9 +167,7 @@ function waitOf(answer: Response, otherwiseMs: number): number {
   return seconds >= 0 ? Math.min(seconds * 1000, MAX_WAIT_MS) : otherwiseMs;
 }
 
-function reasonOf(error: Error): string {
-  return error.cause instanceof Error ? error.cause.message : error.message;
-}
+const reasonOf = (error: Error): string => (error.cause instanceof Error ? error.cause.message : error.message);
 
 const failure = z.union([
   z.object({ error: z.string() }).transform(({ error }) => error),

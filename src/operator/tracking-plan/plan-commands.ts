@@ -9,9 +9,8 @@ import { decodePlan, parsePlan, printPlan } from './plan-file.ts';
 import type { Plan, PlannedEvent, PlannedProperty } from './plan.ts';
 import { printTypes } from './print-types.ts';
 
-export function isPlanCommand(command: { readonly name: string }): command is PlanCommand {
-  return command.name.startsWith('plan ');
-}
+export const isPlanCommand = (command: { readonly name: string }): command is PlanCommand =>
+  command.name.startsWith('plan ');
 
 export interface PlanAnswer {
   readonly output: string;
@@ -49,9 +48,7 @@ export async function runPlanCommand(
   }
 }
 
-function answer(output: string, exitStatus = 0): PlanAnswer {
-  return { output, exitStatus };
-}
+const answer = (output: string, exitStatus = 0): PlanAnswer => ({ output, exitStatus });
 
 async function readPlan(path: string): Promise<Plan> {
   const content =
@@ -154,9 +151,8 @@ function withStored(wanted: Plan, stored: Plan): Plan {
   return new Map([...stored, ...byName(events)]);
 }
 
-function byName<Named extends { readonly name: string }>(items: readonly Named[]): [string, Named][] {
-  return items.map((item) => [item.name, item]);
-}
+const byName = <Named extends { readonly name: string }>(items: readonly Named[]): [string, Named][] =>
+  items.map((item) => [item.name, item]);
 
 function withStoredOptions(planned: PlannedProperty, stored: PlannedProperty | undefined): PlannedProperty {
   if (stored?.type !== planned.type) return planned;
@@ -200,6 +196,5 @@ function outcomeOf(applied: AppliedPlan, parts: number, isDryRun: boolean): stri
   return `${outcome}: ${countsOf(applied)}\n`;
 }
 
-function countsOf({ created, changed, deleted }: AppliedPlan): string {
-  return `${created.length} created, ${changed.length} changed, ${deleted.length} deleted`;
-}
+const countsOf = ({ created, changed, deleted }: AppliedPlan): string =>
+  `${created.length} created, ${changed.length} changed, ${deleted.length} deleted`;

@@ -249,19 +249,17 @@ function eventInFile(event: PlannedEvent): object {
   };
 }
 
-function propertyInFile({ label, type, description, options }: PlannedProperty): object {
-  return {
-    label,
-    type,
-    ...(description !== '' && { description }),
-    ...(options.length > 0 && {
-      options: options.map(({ value, label: shown, description: meaning, hidden, displayOrder }, index) => ({
-        value,
-        label: shown,
-        ...(meaning !== '' && { description: meaning }),
-        ...(hidden && { hidden }),
-        ...(displayOrder !== index && { displayOrder }),
-      })),
-    }),
-  };
-}
+const propertyInFile = ({ label, type, description, options }: PlannedProperty): object => ({
+  label,
+  type,
+  ...(description !== '' && { description }),
+  ...(options.length > 0 && {
+    options: options.map(({ value, label: shown, description: meaning, hidden, displayOrder }, index) => ({
+      value,
+      label: shown,
+      ...(meaning !== '' && { description: meaning }),
+      ...(hidden && { hidden }),
+      ...(displayOrder !== index && { displayOrder }),
+    })),
+  }),
+});

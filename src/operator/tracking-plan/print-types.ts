@@ -37,7 +37,7 @@ function propertiesOf({ name, includeDefaultProperties, properties }: PlannedEve
   return `  readonly ${name}: ${fields.length > 0 ? `DefaultProperties & ${own}` : 'DefaultProperties'};\n`;
 }
 
-function field(
+const field = (
   {
     name,
     label,
@@ -46,9 +46,8 @@ function field(
     options,
   }: Omit<PlannedProperty, 'options'> & { readonly options: readonly { readonly value: string }[] },
   indent: string,
-): string {
-  return `${comment([label, description, FORMATS[type] ?? ''], indent)}${indent}readonly ${name}?: ${typeOf(type, options)} | undefined;\n`;
-}
+): string =>
+  `${comment([label, description, FORMATS[type] ?? ''], indent)}${indent}readonly ${name}?: ${typeOf(type, options)} | undefined;\n`;
 
 const FORMATS: Partial<Record<PlannedProperty['type'], string>> = {
   date: 'A day: YYYY-MM-DD.',

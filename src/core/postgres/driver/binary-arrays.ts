@@ -11,14 +11,12 @@ const { builtins } = pg.types;
 type Write<Value> = (bytes: Buffer, value: Value, at: number) => number;
 
 /** A value of the type `text[]`. */
-export function textArray(values: readonly string[]): Buffer {
-  return arrayOf(builtins.TEXT, values, sizeOfTexts(values), writeText);
-}
+export const textArray = (values: readonly string[]): Buffer =>
+  arrayOf(builtins.TEXT, values, sizeOfTexts(values), writeText);
 
 /** A value of the type `json[]`, of JSON texts. */
-export function jsonArray(values: readonly string[]): Buffer {
-  return arrayOf(builtins.JSON, values, sizeOfTexts(values), writeText);
-}
+export const jsonArray = (values: readonly string[]): Buffer =>
+  arrayOf(builtins.JSON, values, sizeOfTexts(values), writeText);
 
 /** A value of the type `uuid[]`, of UUIDs in their hyphenated form. */
 export function uuidArray(values: readonly (string | null)[]): Buffer {
@@ -33,9 +31,8 @@ export function uuidArray(values: readonly (string | null)[]): Buffer {
 }
 
 /** A value of the type `timestamptz[]`, of times in ISO 8601. Fractions of milliseconds are cut off. */
-export function timestamptzArray(values: readonly (string | null)[]): Buffer {
-  return arrayOf(builtins.TIMESTAMPTZ, values, values.length * 8, writeTime);
-}
+export const timestamptzArray = (values: readonly (string | null)[]): Buffer =>
+  arrayOf(builtins.TIMESTAMPTZ, values, values.length * 8, writeTime);
 
 /** The numbers of dimensions (1) and whether there are nulls, the type, the number of values, and the index of the first (1). */
 const HEADER_BYTES = 20;
@@ -63,9 +60,8 @@ function arrayOf<Value>(
   return bytes.subarray(0, at);
 }
 
-function sizeOfTexts(values: readonly string[]): number {
-  return values.reduce((size, text) => size + Buffer.byteLength(text), 0);
-}
+const sizeOfTexts = (values: readonly string[]): number =>
+  values.reduce((size, text) => size + Buffer.byteLength(text), 0);
 
 const writeText: Write<string> = (bytes, text, at) => at + bytes.write(text, at);
 

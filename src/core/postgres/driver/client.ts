@@ -171,9 +171,7 @@ function valuesOf(query: unknown, second: unknown): readonly unknown[] {
   return (query as { readonly values?: readonly unknown[] }).values ?? [];
 }
 
-function isCallback(given: unknown): given is Callback {
-  return typeof given === 'function';
-}
+const isCallback = (given: unknown): given is Callback => typeof given === 'function';
 
 /**
  * The driver calls this private method when the stream is open, with TLS if that is used. Without the call, the driver

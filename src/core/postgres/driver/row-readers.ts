@@ -15,11 +15,10 @@ export type ReadRow = (texts: readonly (string | null)[]) => object;
 const JSON_TYPE: number = pg.types.builtins.JSON;
 const unparsed = WIRE_TYPES.getTypeParser(pg.types.builtins.TEXT);
 
-function parsersOf(fields: readonly Field[], jsonAsText: boolean): Parse[] {
-  return fields.map(({ dataTypeID }) =>
+const parsersOf = (fields: readonly Field[], jsonAsText: boolean): Parse[] =>
+  fields.map(({ dataTypeID }) =>
     jsonAsText && dataTypeID === JSON_TYPE ? unparsed : WIRE_TYPES.getTypeParser(dataTypeID),
   );
-}
 
 /** For rows that are read a few times. */
 export function rowReader(fields: readonly Field[], jsonAsText = false): ReadRow {

@@ -51,6 +51,5 @@ export async function hasOwner(dataDir: string): Promise<boolean> {
 const pidFileOf = (dataDir: string) => join(dataDir, 'gateway.pid');
 
 /** 0 if it is unknown. */
-async function readOwner(dataDir: string): Promise<number> {
-  return Number(await readFile(pidFileOf(dataDir), 'utf8').catch(() => ''));
-}
+const readOwner = async (dataDir: string): Promise<number> =>
+  Number(await readFile(pidFileOf(dataDir), 'utf8').catch(() => ''));

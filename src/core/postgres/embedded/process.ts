@@ -123,12 +123,11 @@ async function systemUser(): Promise<Account> {
   );
 }
 
-function findSystemUser(): Promise<Account | undefined> {
-  return Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres']))).then(
+const findSystemUser = (): Promise<Account | undefined> =>
+  Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres']))).then(
     ([uid, gid]) => ({ uid: Number(uid?.stdout), gid: Number(gid?.stdout) }),
     () => undefined,
   );
-}
 
 async function reaches(account: Account, { postgres }: PostgresBinaries, place: string): Promise<boolean> {
   const { command, ids } = asAccount(account, ['/bin/sh', '-c', '"$0" -V && cd "$1"', postgres, place]);

@@ -111,9 +111,7 @@ function layout(dataDir: string) {
   return { home, cluster: join(home, 'data'), passwordFile: join(home, 'password') };
 }
 
-function urlOf(password: string, port: number): string {
-  return `postgresql://gateway:${password}@127.0.0.1:${port}/gateway`;
-}
+const urlOf = (password: string, port: number): string => `postgresql://gateway:${password}@127.0.0.1:${port}/gateway`;
 
 /** Creates it in a temporary folder, which is renamed when it is complete, so that an interrupted creation leaves no partial cluster. */
 async function createCluster(
@@ -233,8 +231,8 @@ async function isReady(server: Program, cluster: string): Promise<boolean> {
   return false;
 }
 
-function serverFlags(port: number, settings: Record<string, string> | undefined): string[] {
-  return toFlags({
+const serverFlags = (port: number, settings: Record<string, string> | undefined): string[] =>
+  toFlags({
     ...settings,
     port: `${port}`,
     listen_addresses: '127.0.0.1',
@@ -246,11 +244,9 @@ function serverFlags(port: number, settings: Record<string, string> | undefined)
     log_destination: 'stderr',
     lc_messages: 'C',
   });
-}
 
-function toFlags(settings: Record<string, string>): string[] {
-  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-}
+const toFlags = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

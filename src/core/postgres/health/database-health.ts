@@ -257,9 +257,7 @@ async function inTime<Answer>(answer: Promise<Answer>, answerMs: number): Promis
 }
 
 /** Whether an error is an answer of the server, such as too many connections, and does not say that it is shutting down or starting. */
-function isAnswer(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
-}
+const isAnswer = (error: unknown): boolean => error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
 
 function sentenceOf(error: unknown): string {
   // For a host with several addresses the error has no message, but one error for each address.

@@ -79,9 +79,7 @@ class ReplicaLostError extends Error {
 
 type State = 'unknown' | 'usable' | 'behind' | 'lost' | 'primary';
 
-export function createReplica(url: string, options: ReplicaOptions): Replica {
-  return new PolledReplica(url, options);
-}
+export const createReplica = (url: string, options: ReplicaOptions): Replica => new PolledReplica(url, options);
 
 class PolledReplica implements Replica {
   readonly name: string;

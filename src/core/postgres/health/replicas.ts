@@ -36,9 +36,7 @@ export const POSITION = `case when not pg_is_in_recovery() then ((case current_s
 
 const LOOK_EVERY_MS = 500;
 
-export function createReplicas(options: ReplicasOptions): Replicas {
-  return new WatchedReplicas(options);
-}
+export const createReplicas = (options: ReplicasOptions): Replicas => new WatchedReplicas(options);
 
 /** Connects only with the first reader or lookup. */
 class WatchedReplicas implements Replicas {
@@ -139,6 +137,4 @@ class WatchedReplicas implements Replicas {
 }
 
 /** PostgreSQL's query_canceled: the statement took too long, and would also do so on the primary. */
-function isCancelled(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '57014';
-}
+const isCancelled = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '57014';

@@ -2,13 +2,11 @@
 export type Columns<Row> = readonly (keyof Row & string)[] | undefined;
 
 /** The requested columns and those that the query itself needs, without duplicates; all columns if none are requested. */
-export function withColumns<Row>(
+export const withColumns = <Row>(
   asked: Columns<Row>,
   all: readonly (keyof Row & string)[],
   ...always: readonly (keyof Row & string)[]
-): readonly (keyof Row & string)[] {
-  return asked ? [...new Set([...always, ...asked])] : all;
-}
+): readonly (keyof Row & string)[] => (asked ? [...new Set([...always, ...asked])] : all);
 
 /** A row of known values, if no other column is selected. */
 export function ifKnown<Row>(known: Partial<Row>, selected: Columns<Row>): Row | undefined {

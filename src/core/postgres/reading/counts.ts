@@ -13,14 +13,11 @@ export function counted<Tables, Name extends keyof Tables>(rows: SelectQueryBuil
 }
 
 /** Runs a query that was made with `counted`. */
-export async function readCount(reader: Sql, query: Compilable<Counted> | Statement<Counted>): Promise<number> {
-  return (await reader.first(query))?.count ?? 0;
-}
+export const readCount = async (reader: Sql, query: Compilable<Counted> | Statement<Counted>): Promise<number> =>
+  (await reader.first(query))?.count ?? 0;
 
 /** The number of rows of a query. */
-export function countOf<Tables, Name extends keyof Tables>(
+export const countOf = <Tables, Name extends keyof Tables>(
   reader: Sql,
   rows: SelectQueryBuilder<Tables, Name, object>,
-): Promise<number> {
-  return readCount(reader, counted(rows));
-}
+): Promise<number> => readCount(reader, counted(rows));

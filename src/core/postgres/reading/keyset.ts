@@ -103,9 +103,8 @@ export interface Page<Row> {
 }
 
 /** The cursor before the first row, or where reading stopped; null for an empty page. */
-export function startCursorOf<Row>({ rows: [first], cursorOf, startCursor }: Page<Row>): string | null {
-  return startCursor ?? (first === undefined ? null : cursorOf(first));
-}
+export const startCursorOf = <Row>({ rows: [first], cursorOf, startCursor }: Page<Row>): string | null =>
+  startCursor ?? (first === undefined ? null : cursorOf(first));
 
 /** The cursor after the last row, or where reading stopped; null for an empty page. */
 export function endCursorOf<Row>({ rows, cursorOf, endCursor }: Page<Row>): string | null {
@@ -280,9 +279,8 @@ const tupleOf = (parts: readonly RawBuilder<unknown>[]) =>
 const columnOf = (key: Key | undefined) => sql.raw(key?.sql ?? '');
 
 /** The order of the rows of a page, in reading order. */
-export function orderOf({ keys, prefix }: AnyOrdering, shape: PageShape): RawBuilder<unknown>[] {
-  return [...prefix, ...keys.map((key) => key.sql)].map((column) => sql`${sql.raw(column)} ${directionOf(shape)}`);
-}
+export const orderOf = ({ keys, prefix }: AnyOrdering, shape: PageShape): RawBuilder<unknown>[] =>
+  [...prefix, ...keys.map((key) => key.sql)].map((column) => sql`${sql.raw(column)} ${directionOf(shape)}`);
 
 /**
  * The same for rows of a subquery, in which the keys have the names of properties. For pages of several parents it costs less than numbers of
@@ -316,9 +314,7 @@ export function isBackward({ first, last }: PageArguments): boolean {
 }
 
 /** Whether a cursor is given. An empty one is none: some clients send the `endCursor` of an empty page as empty text. */
-export function isGiven(cursor: string | null | undefined): cursor is string {
-  return cursor != null && cursor !== '';
-}
+export const isGiven = (cursor: string | null | undefined): cursor is string => cursor != null && cursor !== '';
 
 function checkSize(name: string, size: number, max: number): number {
   const [code, limit] = size > max ? (['TOO_LARGE', max] as const) : (['TOO_SMALL', 1] as const);
@@ -353,12 +349,11 @@ function opaque(name: string, keys: readonly Key[]): CursorForm {
   };
 }
 
-function formOf(name: string, keys: readonly Key[]) {
-  return z.tuple([
+const formOf = (name: string, keys: readonly Key[]) =>
+  z.tuple([
     z.literal(name),
     ...keys.map(({ type, isNullable }) => (isNullable ? VALUE_OF[type].nullable() : VALUE_OF[type])),
   ]);
-}
 
 function decode(cursor: string): unknown {
   try {

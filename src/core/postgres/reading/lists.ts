@@ -105,17 +105,17 @@ type Selected = Shape & { readonly names: readonly string[] };
 type Paged = Selected & { readonly page: PageShape; readonly field: string };
 
 /** Declares the list of `rows`, at the top level of a module. */
-export function defineList<Row extends object, Filter extends object, Field extends string>() {
-  return <Tables, Table extends keyof Tables>(
+export const defineList =
+  <Row extends object, Filter extends object, Field extends string>() =>
+  <Tables, Table extends keyof Tables>(
     rows: SelectQueryBuilder<Tables, Table, object>,
     declaration: Declaration<Row, Filter, Field>,
-  ) => new List<Row, Filter, Field>(tablesOf(rows), declaration);
-}
+  ) =>
+    new List<Row, Filter, Field>(tablesOf(rows), declaration);
 
 /** The tables of a query, which a list uses by its declaration only. */
-export function tablesOf<Tables, Table extends keyof Tables>(rows: SelectQueryBuilder<Tables, Table, object>): Rows {
-  return rows as unknown as Rows;
-}
+export const tablesOf = <Tables, Table extends keyof Tables>(rows: SelectQueryBuilder<Tables, Table, object>): Rows =>
+  rows as unknown as Rows;
 
 const db = queriesOn<object>();
 
@@ -373,11 +373,11 @@ export class List<Row extends object, Filter extends object, Field extends strin
 }
 
 /** The reach of lists that belong to the organization. @throws ValidationError (400) if the request acts in none. */
-export function inActingOrganization({ actor }: Reader): Reach<{ organizationId: OrganizationId }> {
-  return { all: { organizationId: requireOrganization(actor).id } };
-}
+export const inActingOrganization = ({ actor }: Reader): Reach<{ organizationId: OrganizationId }> => ({
+  all: { organizationId: requireOrganization(actor).id },
+});
 
 /** The organization of a reach, which each table has. */
-function organizationOf({ all }: Reach<object>): Reach<object> {
-  return { all: { organizationId: (all as { organizationId?: unknown }).organizationId } };
-}
+const organizationOf = ({ all }: Reach<object>): Reach<object> => ({
+  all: { organizationId: (all as { organizationId?: unknown }).organizationId },
+});

@@ -76,12 +76,11 @@ export function queriesOn<Tables>(): Kysely<Readable<Tables>> {
 }
 
 /** The columns of these properties for `select`: `columns('s', ['createdAt'])` is `s.created_at as createdAt`. */
-export function columns<Alias extends string, Name extends string>(
+export const columns = <Alias extends string, Name extends string>(
   alias: Alias,
   names: readonly Name[],
-): SelectedColumn<Alias, Name>[] {
-  return names.map((name) => `${alias}.${snake(name)} as ${name}` as SelectedColumn<Alias, Name>);
-}
+): SelectedColumn<Alias, Name>[] =>
+  names.map((name) => `${alias}.${snake(name)} as ${name}` as SelectedColumn<Alias, Name>);
 
 type SelectedColumn<Alias extends string, Name extends string> = Name extends string
   ? `${Alias}.${Snake<Name>} as ${Name}`
@@ -137,8 +136,9 @@ class Parameter {
 export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
 
 /** A query that is compiled once, at its first use, because compiling takes about 20 µs. */
-export function prepared<Values extends object>() {
-  return <Row>(build: (value: ValueOf<Values>) => Compilable<Row>): ((values: Values) => Statement<Row>) => {
+export const prepared =
+  <Values extends object>() =>
+  <Row>(build: (value: ValueOf<Values>) => Compilable<Row>): ((values: Values) => Statement<Row>) => {
     let compiled: { text: string; parameters: readonly unknown[] } | undefined;
     return (values) => {
       if (!compiled) {
@@ -151,7 +151,6 @@ export function prepared<Values extends object>() {
       return { text: compiled.text, values: filled };
     };
   };
-}
 
 /** Data that JSON represents exactly. A missing property is the same as undefined. */
 type Plain = string | number | boolean | null | undefined | readonly Plain[] | { readonly [name: string]: Plain };
@@ -160,8 +159,9 @@ type Plain = string | number | boolean | null | undefined | readonly Plain[] | {
  * The same for a query with a bounded number of shapes. The shape is everything that decides the text of the statement: the role of the caller,
  * the selected columns, the given conditions. Call this at the top level of a module, where `build` can see nothing but its arguments.
  */
-export function preparedByShape<Values extends object, Shape extends { readonly [Name in keyof Shape]: Plain }>() {
-  return <Row>(
+export const preparedByShape =
+  <Values extends object, Shape extends { readonly [Name in keyof Shape]: Plain }>() =>
+  <Row>(
     build: (value: ValueOf<Values>, shape: Shape) => Compilable<Row>,
   ): ((shape: Shape, values: Values) => Statement<Row>) => {
     const known = new LRUCache<string, (values: Values) => Statement<Row>>({ max: MAX_SHAPES });
@@ -172,33 +172,27 @@ export function preparedByShape<Values extends object, Shape extends { readonly 
       return statement(values);
     };
   };
-}
 
 const MAX_SHAPES = 500;
 
 /** A list of rows as one parameter per column: `unnest($1::uuid[], …)`. One text serves any number of rows. */
-export function listOf<Value>(
+export const listOf = <Value>(
   type: 'uuid' | 'text' | 'timestamptz' | 'bigint',
   values: readonly Value[],
-): RawBuilder<Value[]> {
-  return sql<Value[]>`${values}::${sql.raw(type)}[]`;
-}
+): RawBuilder<Value[]> => sql<Value[]>`${values}::${sql.raw(type)}[]`;
 
 /** UUIDs as the value of a `uuid[]`. The driver would escape each of them. */
 export const uuidList = (ids: readonly string[]): string => `{${ids.join()}}`;
 
 /** The right side of `=` for any of several values: `any($1::uuid[])`. One text serves any number of values. */
-export function anyOf<Value>(
+export const anyOf = <Value>(
   type: 'uuid' | 'text' | 'bigint',
   values: readonly Value[] | RawBuilder<readonly Value[]>,
-): RawBuilder<Value> {
-  return sql<Value>`any(${values}::${sql.raw(type)}[])`;
-}
+): RawBuilder<Value> => sql<Value>`any(${values}::${sql.raw(type)}[])`;
 
 /** Whether a text contains another. Case is ignored; there are no wildcards, unlike in LIKE. */
-export function contains(text: RawBuilder<string>, part: string | RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`strpos(lower(${text}), lower(${part})) > 0`;
-}
+export const contains = (text: RawBuilder<string>, part: string | RawBuilder<unknown>): RawBuilder<boolean> =>
+  sql<boolean>`strpos(lower(${text}), lower(${part})) > 0`;
 
 /** Rows packed by PostgreSQL: their values in the order of the names, or null for no rows. */
 export type Packed = readonly (readonly unknown[])[] | null;

@@ -23,9 +23,7 @@ export const LATEST = `query Latest {
 }`;
 
 /** The examples of the file `graphiql-examples.graphql`. */
-export function examplesIn(text: string): readonly Example[] {
-  return text.split(/^(?=## [^:]+: [A-Z])/m).map(exampleOf);
-}
+export const examplesIn = (text: string): readonly Example[] => text.split(/^(?=## [^:]+: [A-Z])/m).map(exampleOf);
 
 /** An operation below its subject and name, its variables, and what the page fills in. */
 function exampleOf(text: string): Example {

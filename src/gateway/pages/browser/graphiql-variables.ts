@@ -74,10 +74,7 @@ function valuesFor(fills: Fills, { sessions, eventDefinitions }: Workspace): obj
   }[fills];
 }
 
-function withId(session: Session | undefined): object | undefined {
-  return session && { sessionId: session.databaseId };
-}
+const withId = (session: Session | undefined): object | undefined => session && { sessionId: session.databaseId };
 
-function withName(definition: Definition | undefined): object | undefined {
-  return definition && { eventName: definition.name };
-}
+const withName = (definition: Definition | undefined): object | undefined =>
+  definition && { eventName: definition.name };

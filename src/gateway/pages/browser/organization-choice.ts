@@ -24,6 +24,4 @@ if (choice) {
 }
 
 /** The header with the chosen organization; empty when the key has only one. */
-export function organizationHeader(): Record<string, string> {
-  return choice ? { 'X-Organization-Id': choice.value } : {};
-}
+export const organizationHeader = (): Record<string, string> => (choice ? { 'X-Organization-Id': choice.value } : {});
