@@ -78,6 +78,4 @@ export type ApiKeyTables = InferKyselyDB<typeof ApiKeySchema>;
 export const API_KEY_COLUMNS = columnNames<ApiKeyTables, 'api_key'>(ApiKeySchema, 'api_key');
 
 /** Topic published when a key loses rights: long-running requests of the key then check their rights again. */
-export function apiKeyTopic(keyId: ApiKeyId): string {
-  return `api-key:${keyId}`;
-}
+export const apiKeyTopic = (keyId: ApiKeyId): string => `api-key:${keyId}`;

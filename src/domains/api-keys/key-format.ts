@@ -16,9 +16,7 @@ const FORM = new RegExp(`^[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
  * Creates a key: `wgk_`, 30 random base62 characters (178 bits), and the CRC-32 of both in 6 characters.
  * `randomBytes` must return `n` bytes of cryptographic quality.
  */
-export function generateApiKey(randomBytes?: (n: number) => Uint8Array): string {
-  return generateSecret('key', randomBytes);
-}
+export const generateApiKey = (randomBytes?: (n: number) => Uint8Array): string => generateSecret('key', randomBytes);
 
 /** Creates a key or a token. All have the form of {@link generateApiKey}. */
 export function generateSecret(kind: SecretKind, randomBytes: (n: number) => Uint8Array = crypto.randomBytes): string {
@@ -36,9 +34,7 @@ export function generateSecret(kind: SecretKind, randomBytes: (n: number) => Uin
  * Whether the text can be a key, decided without a query. The checksum detects every single wrong character and every swap of two adjacent
  * characters. It is not a proof of authenticity, because anybody can compute it.
  */
-export function isWellFormedApiKey(candidate: string): boolean {
-  return isWellFormedSecret('key', candidate);
-}
+export const isWellFormedApiKey = (candidate: string): boolean => isWellFormedSecret('key', candidate);
 
 /** The same for the other kinds. */
 export function isWellFormedSecret(kind: SecretKind, candidate: string): boolean {
@@ -51,14 +47,10 @@ export function isWellFormedSecret(kind: SecretKind, candidate: string): boolean
 }
 
 /** SHA-256 of a key, 32 bytes, as it is stored and looked up. A random key needs no salt and no slow hash. */
-export function hashApiKey(key: string): Buffer {
-  return crypto.createHash('sha256').update(key).digest();
-}
+export const hashApiKey = (key: string): Buffer => crypto.createHash('sha256').update(key).digest();
 
 /** The part of a key that can be shown later: its first 4 and last 2 characters (`wgk_ab12…yz`). At least 142 bits stay hidden. */
-export function previewApiKey(key: string): string {
-  return `${key.slice(0, PREFIXES.key.length + 4)}…${key.slice(-2)}`;
-}
+export const previewApiKey = (key: string): string => `${key.slice(0, PREFIXES.key.length + 4)}…${key.slice(-2)}`;
 
 /** CRC-32 in base62, most significant digit first, padded with `0`. */
 function checksum(text: string): string {

@@ -64,13 +64,11 @@ export const DEPRECATED_APIS: readonly DeprecatedApi[] = [
 ];
 
 /** The removed API that a path belongs to; undefined when none is, or when it is not removed yet. */
-export function removedApiAt(path: string, now: Date): RemovedApi | undefined {
-  return REMOVED_APIS.find(
+export const removedApiAt = (path: string, now: Date): RemovedApi | undefined =>
+  REMOVED_APIS.find(
     ({ pathPrefix, removedOn }) =>
       (path === pathPrefix || path.startsWith(`${pathPrefix}/`)) && now >= new Date(removedOn),
   );
-}
 
-export function describeRemoval({ name, removedOn, replacement }: RemovedApi): string {
-  return `${name} was removed on ${removedOn}; ${replacement === null ? 'it has no replacement' : `use ${replacement} instead`}`;
-}
+export const describeRemoval = ({ name, removedOn, replacement }: RemovedApi): string =>
+  `${name} was removed on ${removedOn}; ${replacement === null ? 'it has no replacement' : `use ${replacement} instead`}`;

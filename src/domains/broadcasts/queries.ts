@@ -12,8 +12,8 @@ export type BroadcastChannelRow = RowOf<Tables['broadcast_channel']>;
 export type BroadcastRow = RowOf<Tables['broadcast']>;
 
 /** The channels of an organization, oldest first. */
-export function findChannels(reader: Sql, organizationId: OrganizationId): Promise<BroadcastChannelRow[]> {
-  return reader.all(
+export const findChannels = (reader: Sql, organizationId: OrganizationId): Promise<BroadcastChannelRow[]> =>
+  reader.all(
     db
       .selectFrom('broadcast_channel as c')
       .select(columns('c', CHANNEL_COLUMNS))
@@ -21,7 +21,6 @@ export function findChannels(reader: Sql, organizationId: OrganizationId): Promi
       .orderBy('c.created_at')
       .orderBy('c.id'),
   );
-}
 
 /** Adds a channel. @returns its id, or undefined when the organization has a channel with the same key. */
 export async function addChannel(
@@ -77,13 +76,11 @@ export function findBroadcasts(
   return reader.all(broadcasts.orderBy('b.created_at', 'desc').orderBy('b.id', 'desc').limit(limit));
 }
 
-export function findBroadcast(
+export const findBroadcast = (
   reader: Sql,
   organizationId: OrganizationId,
   id: BroadcastId,
-): Promise<BroadcastRow | undefined> {
-  return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
-}
+): Promise<BroadcastRow | undefined> => reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
 
 /** Deletes a batch of the broadcasts of an organization, in the caller's transaction. @returns their ids. */
 export async function deleteBroadcastsOf(

@@ -11,33 +11,25 @@ import type { EventDefinitionRow } from './queries.ts';
 /** `groupName` of every property in the REST API, because properties are not grouped. */
 export const GROUP_NAME = 'event_properties';
 
-export function fullyQualifiedName(
+export const fullyQualifiedName = (
   { name }: Pick<EventDefinitionRow, 'name'>,
   organization: ActingOrganization,
-): string {
-  return `pe${organization.number}_${name}`;
-}
+): string => `pe${organization.number}_${name}`;
 
-export function objectTypeId({ number }: Pick<EventDefinitionRow, 'number'>): string {
-  return `6-${number}`;
-}
+export const objectTypeId = ({ number }: Pick<EventDefinitionRow, 'number'>): string => `6-${number}`;
 
 export type PrimaryObjectKind = (typeof PRIMARY_OBJECTS)[number] | typeof CUSTOM_OBJECT;
 
 /** The primary object as a GraphQL enum value. The column contains a standard object or the name of a custom object. */
-export function primaryObjectKind({ primaryObject }: Pick<EventDefinitionRow, 'primaryObject'>): PrimaryObjectKind {
-  return PRIMARY_OBJECTS.find((name) => name === primaryObject) ?? CUSTOM_OBJECT;
-}
+export const primaryObjectKind = ({ primaryObject }: Pick<EventDefinitionRow, 'primaryObject'>): PrimaryObjectKind =>
+  PRIMARY_OBJECTS.find((name) => name === primaryObject) ?? CUSTOM_OBJECT;
 
 /** Custom properties have positions from 0; default properties have negative ones. */
-export function isDefault({ position }: Pick<EventPropertyRow, 'position'>): boolean {
-  return position < 0;
-}
+export const isDefault = ({ position }: Pick<EventPropertyRow, 'position'>): boolean => position < 0;
 
 /** Default properties come first, then custom ones in order of creation. */
-export function displayOrder({ position }: Pick<EventPropertyRow, 'position'>): number {
-  return DEFAULT_PROPERTIES.length + position;
-}
+export const displayOrder = ({ position }: Pick<EventPropertyRow, 'position'>): number =>
+  DEFAULT_PROPERTIES.length + position;
 
 /** Default properties are not stored. Most of their fields are the same for all definitions and are built only once. */
 export const DEFAULT_ROWS = DEFAULT_PROPERTIES.map((property, index) =>

@@ -27,9 +27,7 @@ export function standardObject(name: string): (typeof PRIMARY_OBJECTS)[number] |
 }
 
 /** The object that a name means, for whoever writes or reads it: a standard object as it is listed, or a custom object as it is given. */
-export function primaryObjectOf(name: string): string {
-  return standardObject(name) ?? name;
-}
+export const primaryObjectOf = (name: string): string => standardObject(name) ?? name;
 
 export interface CustomMatchingId {
   readonly primaryObjectRule: { readonly targetObjectPropertyName: string; readonly eventPropertyName: string };

@@ -41,9 +41,8 @@ export function baseNameFor(label: string, kind: 'event' | 'property'): string {
  * The first of `base`, `base_2`, `base_3`, … that is not taken. `base` is a name from {@link nameFromLabel}. A long base
  * is shortened to make room for the number, so that every candidate is a valid name.
  */
-export function firstFreeName(base: string, taken: ReadonlySet<string>): string {
-  return firstFree(base, taken, { separator: '_', maxLength: NAME_MAX_LENGTH });
-}
+export const firstFreeName = (base: string, taken: ReadonlySet<string>): string =>
+  firstFree(base, taken, { separator: '_', maxLength: NAME_MAX_LENGTH });
 
 /** A free name for a property that was created without a name. */
 export function freePropertyName(label: string, taken: ReadonlySet<string>): string {
@@ -52,9 +51,8 @@ export function freePropertyName(label: string, taken: ReadonlySet<string>): str
   return firstFreeName(taken.has(base) && isReserved(`${base}_`) ? `p_${base}` : base, taken);
 }
 
-function isReserved(propertyName: string): boolean {
-  return propertyName.startsWith(RESERVED_PREFIX) || propertyMeantBy(propertyName) !== propertyName;
-}
+const isReserved = (propertyName: string): boolean =>
+  propertyName.startsWith(RESERVED_PREFIX) || propertyMeantBy(propertyName) !== propertyName;
 
 /** The error for a name of an event definition that cannot be used. */
 export function definitionNameTaken(name: string, byDeleted = false): ConflictError {

@@ -38,6 +38,6 @@ export interface Existence<Id = string> {
 }
 
 /** The definitions of an organization. Deleted definitions are excluded; their rows exist only to reserve the names. */
-export function definitionsOf<Id>(organizationId: Id): Reach<Existence<Id>> {
-  return { all: { organizationId, deletedAt: null } };
-}
+export const definitionsOf = <Id>(organizationId: Id): Reach<Existence<Id>> => ({
+  all: { organizationId, deletedAt: null },
+});

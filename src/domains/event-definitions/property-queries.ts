@@ -51,11 +51,12 @@ const propertiesByDefinition = preparedByShape<
  * The custom properties of definitions that the caller can see, by definition id, in order of creation. They are sorted here, because
  * PostgreSQL takes as long to sort them as to read them.
  */
-export function customPropertiesOf(
-  { actor, sql: reader }: OperationContext,
-  asked?: Columns<EventPropertyRow>,
-): LoadBatch<EventDefinitionId, readonly EventPropertyRow[]> {
-  return async (ids) => {
+export const customPropertiesOf =
+  (
+    { actor, sql: reader }: OperationContext,
+    asked?: Columns<EventPropertyRow>,
+  ): LoadBatch<EventDefinitionId, readonly EventPropertyRow[]> =>
+  async (ids) => {
     const names = withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS, 'definitionId', 'position');
     const rows = await reader.all(
       propertiesByDefinition({ names }, { organizationId: requireOrganization(actor).id, ids }),
@@ -64,7 +65,6 @@ export function customPropertiesOf(
     for (const properties of found.values()) properties.sort((a, b) => a.position - b.position);
     return found;
   };
-}
 
 const propertiesInOrder = prepared<{
   readonly organizationId: OrganizationId;
@@ -99,8 +99,9 @@ export async function firstCustomPropertiesOf(
   };
 }
 
-export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<EventDefinitionId, number> {
-  return async (ids) => {
+export const countCustomProperties =
+  ({ sql: reader, actor }: OperationContext): LoadBatch<EventDefinitionId, number> =>
+  async (ids) => {
     const rows = await reader.all(
       db
         .selectFrom('event_property as p')
@@ -111,10 +112,9 @@ export function countCustomProperties({ sql: reader, actor }: OperationContext):
     );
     return new Map(rows.map(({ id, count }) => [id, count]));
   };
-}
 
 /** The row of a custom property that was just written. */
-export function propertyRow({
+export const propertyRow = ({
   definition,
   name,
   label,
@@ -123,16 +123,14 @@ export function propertyRow({
   options,
   position,
   ...at
-}: EventProperty): EventPropertyRow {
-  return {
-    definitionId: definition.id,
-    name,
-    label,
-    type,
-    description: description ?? null,
-    options,
-    position,
-    createdAt: at.createdAt.toISOString(),
-    updatedAt: at.updatedAt.toISOString(),
-  };
-}
+}: EventProperty): EventPropertyRow => ({
+  definitionId: definition.id,
+  name,
+  label,
+  type,
+  description: description ?? null,
+  options,
+  position,
+  createdAt: at.createdAt.toISOString(),
+  updatedAt: at.updatedAt.toISOString(),
+});

@@ -140,11 +140,9 @@ export async function findDefinitionWithProperties(
 }
 
 /** The custom properties that were read together with a definition. */
-export function propertiesWith(
+export const propertiesWith = (
   definition: EventDefinitionRow & Partial<EventDefinitionWithProperties>,
-): readonly EventPropertyRow[] | undefined {
-  return definition.customProperties;
-}
+): readonly EventPropertyRow[] | undefined => definition.customProperties;
 
 export type EventDefinitionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
@@ -202,22 +200,20 @@ export function conditionsOf({
   };
 }
 
-export function namesOfDefinitions(organization: ActingOrganization) {
-  return db
+export const namesOfDefinitions = (organization: ActingOrganization) =>
+  db
     .selectFrom('event_definition as d')
     .select('d.name')
     .where(within(definitionsOf(organization.id), 'd'))
     .orderBy('d.name');
-}
 
 /** Names that start like `base`, also of deleted definitions. A number replaces at most the last ten characters of a long name. */
-export function namesLike(organization: ActingOrganization, base: string) {
-  return db
+export const namesLike = (organization: ActingOrganization, base: string) =>
+  db
     .selectFrom('event_definition as d')
     .select(['d.name', 'd.deleted_at as deletedAt'])
     .where('d.organization_id', '=', organization.id)
     .where((eb) => eb.fn<boolean>('starts_with', ['d.name', eb.val(base.slice(0, 40))]));
-}
 
 /** The row of a definition that was just written. */
 export function definitionRow(definition: EventDefinition): EventDefinitionRow {

@@ -172,12 +172,13 @@ export async function readEventProperties(
 }
 
 /** The definitions with these ids that the caller can see, by id. */
-export function eventDefinitionsById(
-  context: OperationContext,
-  selected?: Columns<EventDefinitionRow>,
-): LoadBatch<EventDefinitionId, EventDefinitionRow> {
-  return async (ids) => new Map((await readEventDefinitionsByIds(context, ids, selected)).map((row) => [row.id, row]));
-}
+export const eventDefinitionsById =
+  (
+    context: OperationContext,
+    selected?: Columns<EventDefinitionRow>,
+  ): LoadBatch<EventDefinitionId, EventDefinitionRow> =>
+  async (ids) =>
+    new Map((await readEventDefinitionsByIds(context, ids, selected)).map((row) => [row.id, row]));
 
 export interface NamePreview {
   /** The name generated from the label; undefined when the label has neither letters nor digits. */

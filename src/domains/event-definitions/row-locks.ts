@@ -102,21 +102,18 @@ function shareRows(
   );
 }
 
-function propertiesNamed(
+const propertiesNamed = (
   em: OperationContext['em'],
   definitionIds: readonly EventDefinitionId[],
   names: Iterable<string>,
-) {
-  return em
+) =>
+  em
     .getKysely<Tables>()
     .selectFrom('event_property as p')
     .select(['p.definition_id as definitionId', 'p.name', 'p.type', 'p.options'])
     .where('p.definition_id', '=', anyOf('uuid', definitionIds))
     .where('p.name', '=', anyOf('text', [...new Set(names)].filter(isName)))
     .execute();
-}
 
 /** Whether the text can be a name. Keeps texts that PostgreSQL refuses, such as those with NUL, out of statements. */
-function isName(value: string): boolean {
-  return NAME_PATTERN.test(value);
-}
+const isName = (value: string): boolean => NAME_PATTERN.test(value);

@@ -26,8 +26,9 @@ export const evenWithFaults = { when: ({ value }: { value: unknown }) => typeof 
 export type Unchecked<Field extends string> = { readonly [name in Field]?: unknown };
 
 /** When no name is given, requires a label that a name can be generated from. */
-export function labelMakesName(kind: 'event' | 'property', label: z.core.$ZodType<string>) {
-  return (given: Unchecked<'name' | 'label'>, context: z.RefinementCtx): void => {
+export const labelMakesName =
+  (kind: 'event' | 'property', label: z.core.$ZodType<string>) =>
+  (given: Unchecked<'name' | 'label'>, context: z.RefinementCtx): void => {
     const parsed = z.safeParse(label, given.label);
     if (given.name == null && parsed.success && nameFromLabel(parsed.data, kind) === undefined) {
       context.addIssue({
@@ -37,4 +38,3 @@ export function labelMakesName(kind: 'event' | 'property', label: z.core.$ZodTyp
       });
     }
   };
-}

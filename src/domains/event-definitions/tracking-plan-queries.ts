@@ -58,17 +58,15 @@ export async function compareProperties(
 }
 
 /** Options as answers have them: an absent display order is the position, an absent description is empty. */
-function shownOptions(options: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(select jsonb_agg(jsonb_build_array(o->>'label', o->>'value', coalesce((o->>'displayOrder')::int, n::int - 1), coalesce((o->>'hidden')::boolean, false), coalesce(o->>'description', '')) order by n) from jsonb_array_elements(${options}) with ordinality as shown(o, n))`;
-}
+const shownOptions = (options: RawBuilder<unknown>): RawBuilder<unknown> =>
+  sql`(select jsonb_agg(jsonb_build_array(o->>'label', o->>'value', coalesce((o->>'displayOrder')::int, n::int - 1), coalesce((o->>'hidden')::boolean, false), coalesce(o->>'description', '')) order by n) from jsonb_array_elements(${options}) with ordinality as shown(o, n))`;
 
 type Planned = Readonly<Record<'definition_id' | 'name' | 'label' | 'type' | 'description' | 'options', string>>;
 
-function plannedRows(planned: readonly PlannedPropertyRow[]) {
-  return sql<Planned>`(select definition_id, name, label, type, description, options::jsonb as options from unnest(${sql.join(listsOf(planned))}) as u(definition_id, name, label, type, description, options))`.as<'w'>(
+const plannedRows = (planned: readonly PlannedPropertyRow[]) =>
+  sql<Planned>`(select definition_id, name, label, type, description, options::jsonb as options from unnest(${sql.join(listsOf(planned))}) as u(definition_id, name, label, type, description, options))`.as<'w'>(
     sql`w`,
   );
-}
 
 function listsOf(rows: readonly PlannedPropertyRow[]): RawBuilder<unknown>[] {
   const values = <Name extends keyof PlannedPropertyRow>(name: Name) => rows.map((row) => row[name]);

@@ -96,9 +96,12 @@ export const applyTrackingPlan = defineOperation({
   },
 });
 
-function targetOf({ id, name }: EventDefinition, changedFields?: readonly string[]): AuditTarget {
-  return { type: 'EventDefinition', id, label: name, changedFields };
-}
+const targetOf = ({ id, name }: EventDefinition, changedFields?: readonly string[]): AuditTarget => ({
+  type: 'EventDefinition',
+  id,
+  label: name,
+  changedFields,
+});
 
 /** Locks the definitions that the plan names, deleted ones included. */
 async function lockDefinitions(
@@ -233,12 +236,17 @@ async function changesOf(
   });
 }
 
-function plannedRow(
+const plannedRow = (
   definition: EventDefinition,
   { name, label, type, description, options }: PlannedDefinition['propertyDefinitions'][number],
-): PlannedPropertyRow {
-  return { definitionId: definition.id, name, label, type, description: description ?? null, options: options ?? [] };
-}
+): PlannedPropertyRow => ({
+  definitionId: definition.id,
+  name,
+  label,
+  type,
+  description: description ?? null,
+  options: options ?? [],
+});
 
 /** New properties come after the stored ones. A property with another type is a new one in the place of the old one. */
 function propertiesToWrite(

@@ -121,23 +121,21 @@ function isWithin(column: string, { first, last }: Days): RawBuilder<boolean> {
   return sql<boolean>`${sql.ref(column)} >= ${from}::timestamptz and ${sql.ref(column)} < ${before}::timestamptz`;
 }
 
-function stored(days: Days) {
-  return db
+const stored = (days: Days) =>
+  db
     .selectFrom('event_occurrence as o')
     .select([dayOfColumn('o.occurred_at'), sql<number>`count(*)`.as('count'), sql<number>`0::bigint`.as('refused')])
     .where(isWithin('o.occurred_at', days))
     .groupBy('day');
-}
 
-function refused(organizationId: OrganizationId, days: Days) {
-  return db
+const refused = (organizationId: OrganizationId, days: Days) =>
+  db
     .selectFrom('event_violation as v')
     .select([dayOfColumn('v.hour'), sql<number>`0::bigint`.as('count')])
     .select(sql<number>`sum(v.occurrences)::bigint`.as('refused'))
     .where('v.organization_id', '=', organizationId)
     .where(isWithin('v.hour', days))
     .groupBy('day');
-}
 
 function everyDay(rows: readonly Counted[], { first, last, kept }: Days): DayCount[] {
   const byDay = groupBy(rows, ({ day }) => day);
@@ -161,10 +159,6 @@ function daysOf(context: OperationContext, { from, until }: OccurrenceDaysInput)
   return { first, last, kept: today - KEPT_DAYS + 1 };
 }
 
-function dayOf(moment: Date): number {
-  return Math.floor(moment.getTime() / DAY_MS);
-}
+const dayOf = (moment: Date): number => Math.floor(moment.getTime() / DAY_MS);
 
-function midnightOf(day: number): Date {
-  return new Date(day * DAY_MS);
-}
+const midnightOf = (day: number): Date => new Date(day * DAY_MS);

@@ -80,13 +80,10 @@ function checkIdentifiers(
   return [...refused, missing];
 }
 
-function identifies(name: (typeof IDENTIFIERS)[number], primaryObject: string): boolean {
-  return primaryObject !== 'NO_OBJECT' && (name === 'objectId' || primaryObject === 'CONTACT');
-}
+const identifies = (name: (typeof IDENTIFIERS)[number], primaryObject: string): boolean =>
+  primaryObject !== 'NO_OBJECT' && (name === 'objectId' || primaryObject === 'CONTACT');
 
-function fault(path: readonly string[], code: InputFaultCode, message: string): InputFault {
-  return { path, code, message };
-}
+const fault = (path: readonly string[], code: InputFaultCode, message: string): InputFault => ({ path, code, message });
 
 function linkOf(
   { primaryObject, customMatchingId }: SharedDefinition,

@@ -39,9 +39,8 @@ const LONG_TEXT_NAME = /url|referrer|link/;
  * - `enumeration`: the value of one of the options, also as a number or boolean with that text;
  * - `string`: text, or a number or boolean for its text, of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
  */
-export function checkValue(property: CheckedProperty, value: unknown): CheckedValue {
-  return CHECKS[property.type](value, property);
-}
+export const checkValue = (property: CheckedProperty, value: unknown): CheckedValue =>
+  CHECKS[property.type](value, property);
 
 const CHECKS: Readonly<Record<CheckedProperty['type'], (value: unknown, property: CheckedProperty) => CheckedValue>> = {
   bool: checkBool,
@@ -69,9 +68,7 @@ function checkNumber(value: unknown): CheckedValue {
   return broken('BAD_FORMAT', `must be a number with at most one decimal and ${MAX_DIGITS} digits${advice}`);
 }
 
-function digitsOf(written: string): number {
-  return written.replace(/^-?0*/, '').replace('.', '').length;
-}
+const digitsOf = (written: string): number => written.replace(/^-?0*/, '').replace('.', '').length;
 
 function checkDate(value: unknown): CheckedValue {
   const fault = 'must be a day as YYYY-MM-DD, or midnight UTC as an ISO 8601 time or a UNIX timestamp in milliseconds';
@@ -89,9 +86,8 @@ function checkDateTime(value: unknown): CheckedValue {
   return moment === undefined ? broken('BAD_FORMAT', fault) : { value: new Date(moment).toISOString() };
 }
 
-function isTimestampInSeconds(value: unknown): boolean {
-  return (typeof value === 'number' || typeof value === 'string') && isInSeconds(value);
-}
+const isTimestampInSeconds = (value: unknown): boolean =>
+  (typeof value === 'number' || typeof value === 'string') && isInSeconds(value);
 
 /** Milliseconds since 1970; undefined when the value is not a time. A day means midnight UTC of that day. */
 function momentOf(value: unknown): number | undefined {
@@ -139,9 +135,8 @@ function listed(options: Options): string {
 }
 
 /** Maximum length of a `string`, which depends on the name of the property. */
-export function maxTextLength(propertyName: string): number {
-  return LONG_TEXT_NAME.test(propertyName) ? LONG_TEXT : SHORT_TEXT;
-}
+export const maxTextLength = (propertyName: string): number =>
+  LONG_TEXT_NAME.test(propertyName) ? LONG_TEXT : SHORT_TEXT;
 
 function checkText(given: unknown, { name }: CheckedProperty): CheckedValue {
   const value = scalarAsText(given);
@@ -151,6 +146,6 @@ function checkText(given: unknown, { name }: CheckedProperty): CheckedValue {
   return isStorable(value) ? { value } : broken('BAD_FORMAT', NOT_STORABLE);
 }
 
-function broken(code: InputFaultCode, message: string, limit?: number): CheckedValue {
-  return { fault: { code, message, limit } };
-}
+const broken = (code: InputFaultCode, message: string, limit?: number): CheckedValue => ({
+  fault: { code, message, limit },
+});

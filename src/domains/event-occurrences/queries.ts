@@ -47,15 +47,15 @@ export function hasPropertyValue(name: string, value: string): Expression<SqlBoo
 }
 
 /** The conditions of a filter, for `event_occurrence as o`. */
-function thatFit({
+const thatFit = ({
   objectId,
   email,
   properties,
   unmatchedReasons,
   occurredFrom,
   occurredBefore,
-}: EventOccurrenceFilter): Expression<SqlBool> {
-  return occurrence.and([
+}: EventOccurrenceFilter): Expression<SqlBool> =>
+  occurrence.and([
     ...(objectId == null ? [] : [occurrence('o.object_id', '=', objectId)]),
     ...(email == null ? [] : [occurrence('o.email', '=', email.replaceAll('\0', ' '))]),
     ...(properties ?? []).map(({ name, value }) => hasPropertyValue(propertyMeantBy(name), value)),
@@ -63,7 +63,6 @@ function thatFit({
     ...(occurredFrom == null ? [] : [occurrence('o.occurred_at', '>=', occurredFrom)]),
     ...(occurredBefore == null ? [] : [occurrence('o.occurred_at', '<', occurredBefore)]),
   ]);
-}
 
 /** The order of occurrences, in each direction. */
 export const ORDERINGS = orderingsBy<Pick<EventOccurrenceRow, 'occurredAt' | 'id'>>({

@@ -147,11 +147,10 @@ export const searchEventOccurrencesInput = z
   }));
 export type SearchEventOccurrencesInput = z.output<typeof searchEventOccurrencesInput>;
 
-function conditionsOf(
+const conditionsOf = (
   given: Readonly<Record<string, unknown>>,
   prefix: string,
-): readonly (readonly [string, string])[] {
-  return Object.entries(given).flatMap(([name, value]) =>
+): readonly (readonly [string, string])[] =>
+  Object.entries(given).flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), String(value)] as const] : [],
   );
-}

@@ -55,11 +55,11 @@ function hasId(ids: readonly string[]): Expression<SqlBool> {
 }
 
 /** Finds the record by registered values of its properties; a contact also by its e-mail address. */
-function objectConditions(
+const objectConditions = (
   organizationId: OrganizationId,
   { objectType, objectPropertyValues }: OccurrenceSearch,
-): Expression<SqlBool>[] {
-  return objectPropertyValues.map(([name, value]) => {
+): Expression<SqlBool>[] =>
+  objectPropertyValues.map(([name, value]) => {
     const registered = db
       .selectFrom('object_identifier as i')
       .select('i.object_id')
@@ -71,7 +71,6 @@ function objectConditions(
     if (objectType !== 'CONTACT' || name !== 'email') return isObject;
     return eb.or([isObject, eb('o.email', '=', asText(value).toLowerCase())]);
   });
-}
 
 /** The cursor of an occurrence of a definition; undefined if there is none with this id. Reads the primary key of the definition's rows. */
 export async function cursorOfOccurrence(

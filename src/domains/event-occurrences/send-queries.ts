@@ -62,9 +62,8 @@ export async function findObjects(
   return new Map(rows.map((row) => [keyOf(row), row.objectId]));
 }
 
-export function keyOf({ objectType, propertyName, value }: Link): string {
-  return JSON.stringify([objectType, propertyName, value]);
-}
+export const keyOf = ({ objectType, propertyName, value }: Link): string =>
+  JSON.stringify([objectType, propertyName, value]);
 
 export interface Sent {
   readonly definitionId: EventDefinitionId;
@@ -209,13 +208,9 @@ function countMinute(
 }
 
 /** `YYYY-MM` in UTC. */
-export function monthOf(at: Date): string {
-  return at.toISOString().slice(0, 7);
-}
+export const monthOf = (at: Date): string => at.toISOString().slice(0, 7);
 
-export function nextMonth(at: Date): Date {
-  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1));
-}
+export const nextMonth = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1));
 
 function overLimit(limit: number, at: Date): DomainError {
   const next = nextMonth(at);

@@ -33,9 +33,8 @@ const ACCESS_OF: Readonly<Record<FeedType, Access>> = {
 };
 
 /** The types that the caller can see, of the asked ones or of all. */
-export function visibleTypes(actor: Actor, asked: readonly FeedType[] | null | undefined): FeedType[] {
-  return FEED_TYPES.filter((type) => (asked?.includes(type) ?? true) && hasAccess(actor, ACCESS_OF[type]));
-}
+export const visibleTypes = (actor: Actor, asked: readonly FeedType[] | null | undefined): FeedType[] =>
+  FEED_TYPES.filter((type) => (asked?.includes(type) ?? true) && hasAccess(actor, ACCESS_OF[type]));
 
 /** The entries `e` that a caller can read, of types that they can see. Each of `caller` is an id, or a parameter of a prepared query. */
 export function readableEntries<Organization, User>(caller: Caller<Organization, User>) {

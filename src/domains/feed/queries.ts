@@ -236,13 +236,12 @@ export async function readNumberedFeedHead(context: FeedReader): Promise<number>
 }
 
 /** The entries of an organization without a number. */
-function unnumbered(organizationId: RawBuilder<unknown>) {
-  return db
+const unnumbered = (organizationId: RawBuilder<unknown>) =>
+  db
     .selectFrom('feed_entry as u')
     .select('u.key')
     .where('u.organization_id', '=', sql<string>`${organizationId}`)
     .where('u.id', 'is', null);
-}
 
 /** The heads of feeds, as versions of their topics. */
 export async function readFeedVersions(

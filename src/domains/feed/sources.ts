@@ -52,15 +52,13 @@ function ofSession({ id, organization, state }: Session, { isNew, changes, befor
   return [{ ...about, type: 'session.state_changed', data: { state, previousState: textOf(before('state')) } }];
 }
 
-function ofPullRequest({ id, organization, artifact, status }: PullRequest): NewFeedEntry {
-  return {
-    organizationId: organization.id,
-    type: 'session.pull_request_changed',
-    subjectType: 'Session',
-    subjectId: artifact.session.id,
-    data: { artifactId: artifact.id, pullRequestId: id, status },
-  };
-}
+const ofPullRequest = ({ id, organization, artifact, status }: PullRequest): NewFeedEntry => ({
+  organizationId: organization.id,
+  type: 'session.pull_request_changed',
+  subjectType: 'Session',
+  subjectId: artifact.session.id,
+  data: { artifactId: artifact.id, pullRequestId: id, status },
+});
 
 function ofConnection(connection: McpConnection, { isNew, changes, before }: Change): NewFeedEntry[] {
   if (!isNew && !changes('status')) return [];
@@ -79,14 +77,12 @@ function ofDefinition({ id, organization, deletedAt }: EventDefinition, { isNew 
   };
 }
 
-function ofProperty({ organization, definition }: EventProperty): NewFeedEntry {
-  return {
-    organizationId: organization.id,
-    type: 'event_definition.changed',
-    subjectType: 'EventDefinition',
-    subjectId: definition.id,
-  };
-}
+const ofProperty = ({ organization, definition }: EventProperty): NewFeedEntry => ({
+  organizationId: organization.id,
+  type: 'event_definition.changed',
+  subjectType: 'EventDefinition',
+  subjectId: definition.id,
+});
 
 function ofMembership({ organization, user, role }: Membership, { isNew, isDeleted }: Change): NewFeedEntry[] {
   if (!isNew && !isDeleted) return [];
@@ -106,6 +102,4 @@ function ofDeletionJob({ id, state, leftOrganizations }: DeletionJob, { changes 
   }));
 }
 
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);

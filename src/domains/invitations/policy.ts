@@ -27,6 +27,5 @@ export function readableInvitations(actor: Actor): Reach<{ organizationId: Organ
 }
 
 /** Whether the caller can revoke an invitation that they can see. */
-export function mayRevoke(actor: Actor, { organizationId }: { readonly organizationId: OrganizationId }): boolean {
-  return mayAdminister(actor, organizationId);
-}
+export const mayRevoke = (actor: Actor, { organizationId }: { readonly organizationId: OrganizationId }): boolean =>
+  mayAdminister(actor, organizationId);

@@ -28,27 +28,25 @@ const SHOWN = INVITATION_COLUMNS.filter(
  * With `offset`, PostgreSQL looks up the inviter of each invitation found. Without, its plan can begin with the inviters and read all of
  * their invitations.
  */
-function isOpen(at: string | RawBuilder<string>) {
-  return (eb: ExpressionBuilder<Aliased, 'i'>) => {
-    const inviter = eb
-      .selectFrom('membership as a')
-      .select('a.user_id')
-      .whereRef('a.organization_id', '=', 'i.organization_id')
-      .whereRef('a.user_id', '=', 'i.inviter_id')
-      .where('a.role', '=', 'admin')
-      .offset(sql.lit(0));
-    const program = eb
-      .selectFrom('user_account as s')
-      .select('s.id')
-      .whereRef('s.id', '=', 'i.inviter_id')
-      .whereRef('s.service_organization_id', '=', 'i.organization_id')
-      .where('s.service_role', '=', 'admin')
-      .where('s.service_deleted_at', 'is', null)
-      .offset(sql.lit(0));
-    const isInvited = eb.or([eb.exists(inviter), eb.exists(program)]);
-    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), isInvited]);
-  };
-}
+const isOpen = (at: string | RawBuilder<string>) => (eb: ExpressionBuilder<Aliased, 'i'>) => {
+  const inviter = eb
+    .selectFrom('membership as a')
+    .select('a.user_id')
+    .whereRef('a.organization_id', '=', 'i.organization_id')
+    .whereRef('a.user_id', '=', 'i.inviter_id')
+    .where('a.role', '=', 'admin')
+    .offset(sql.lit(0));
+  const program = eb
+    .selectFrom('user_account as s')
+    .select('s.id')
+    .whereRef('s.id', '=', 'i.inviter_id')
+    .whereRef('s.service_organization_id', '=', 'i.organization_id')
+    .where('s.service_role', '=', 'admin')
+    .where('s.service_deleted_at', 'is', null)
+    .offset(sql.lit(0));
+  const isInvited = eb.or([eb.exists(inviter), eb.exists(program)]);
+  return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), isInvited]);
+};
 
 /** The names of the organizations with these ids. Whoever can read an invitation can read the name of its organization. */
 export async function organizationNames(
@@ -105,22 +103,21 @@ export async function organizationOfToken(em: EntityManager, hash: Buffer): Prom
 }
 
 /** The open invitation with this token. The caller has locked the organization, so that it cannot be deleted concurrently. */
-export async function openInvitationOf(
+export const openInvitationOf = async (
   em: EntityManager,
   hash: Buffer,
   at: Date,
-): Promise<Pick<InvitationRow, 'id' | 'email' | 'role' | 'organizationId'> | undefined> {
-  return tablesOf(em)
+): Promise<Pick<InvitationRow, 'id' | 'email' | 'role' | 'organizationId'> | undefined> =>
+  tablesOf(em)
     .selectFrom('invitation as i')
     .select(['i.id', 'i.email', 'i.role', 'i.organization_id as organizationId'])
     .where('i.hash', '=', hash)
     .where(isOpen(at.toISOString()))
     .executeTakeFirst();
-}
 
 /** What the open invitation with this token says to whoever has the token. */
-export async function previewOf(em: EntityManager, hash: Buffer, at: Date) {
-  return tablesOf(em)
+export const previewOf = async (em: EntityManager, hash: Buffer, at: Date) =>
+  tablesOf(em)
     .selectFrom('invitation as i')
     .innerJoin('organization as o', 'o.id', 'i.organization_id')
     .innerJoin('user_account as u', 'u.id', 'i.inviter_id')
@@ -129,15 +126,14 @@ export async function previewOf(em: EntityManager, hash: Buffer, at: Date) {
     .where('i.hash', '=', hash)
     .where(isOpen(at.toISOString()))
     .executeTakeFirst();
-}
 export type InvitationPreview = NonNullable<Awaited<ReturnType<typeof previewOf>>>;
 
 /**
  * The invitation with this token that was accepted without a key, if the new account is still a member of the organization. The caller has
  * locked the organization.
  */
-export async function acceptedInvitationOf(em: EntityManager, hash: Buffer, at: Date) {
-  return tablesOf(em)
+export const acceptedInvitationOf = async (em: EntityManager, hash: Buffer, at: Date) =>
+  tablesOf(em)
     .selectFrom('invitation as i')
     .innerJoin('api_key as k', 'k.id', 'i.first_key_id')
     .innerJoin('membership as m', (join) =>
@@ -154,7 +150,6 @@ export async function acceptedInvitationOf(em: EntityManager, hash: Buffer, at: 
     .where('i.hash', '=', hash)
     .where('i.expires_at', '>', at.toISOString())
     .executeTakeFirst();
-}
 
 /** Whether a user with this e-mail address is a member of the organization. */
 export async function isMember(em: EntityManager, organizationId: OrganizationId, email: string): Promise<boolean> {
@@ -191,6 +186,5 @@ export async function deleteInvitationsTo(em: EntityManager, email: string | nul
 }
 
 /** The row of an invitation that was just written. */
-export function invitationRow({ organization, inviter, ...properties }: Invitation): InvitationRow {
-  return asRow({ ...properties, organizationId: organization.id, inviterId: inviter?.id }, SHOWN);
-}
+export const invitationRow = ({ organization, inviter, ...properties }: Invitation): InvitationRow =>
+  asRow({ ...properties, organizationId: organization.id, inviterId: inviter?.id }, SHOWN);

@@ -29,9 +29,8 @@ export function handleFromName(name: string): string {
 }
 
 /** Handles of an organization are given one at a time, so that one that was found free is still free at the insert. */
-export function lockHandles(em: EntityManager, organizationId: OrganizationId): Promise<void> {
-  return lockName(em, `mcp-handles ${organizationId}`);
-}
+export const lockHandles = (em: EntityManager, organizationId: OrganizationId): Promise<void> =>
+  lockName(em, `mcp-handles ${organizationId}`);
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTables>>();
 
@@ -44,19 +43,17 @@ interface Place {
 }
 
 /** Reserved handles that begin so, but those of connections to the same server. */
-function reservedFor(em: EntityManager, { organizationId, serverUrl, now }: Place, beginning: string) {
-  return tablesOf(em)
+const reservedFor = (em: EntityManager, { organizationId, serverUrl, now }: Place, beginning: string) =>
+  tablesOf(em)
     .selectFrom('mcp_used_handle')
     .select('handle')
     .where('organization_id', '=', organizationId)
     .where(sql<boolean>`starts_with(handle, ${beginning})`)
     .where('released_at', '>', new Date(now.getTime() - RESERVED_MS).toISOString())
     .where(sql<boolean>`(server_hash is null or server_hash is distinct from ${hashOf(serverUrl)}::bytea)`);
-}
 
-function hashOf(serverUrl: string | null): Buffer | null {
-  return serverUrl === null ? null : createHash('sha256').update(serverUrl).digest();
-}
+const hashOf = (serverUrl: string | null): Buffer | null =>
+  serverUrl === null ? null : createHash('sha256').update(serverUrl).digest();
 
 /** A handle from the name, with a number when it is taken or reserved. Call it with the handles locked. */
 export async function freeHandle(em: EntityManager, place: Place, name: string): Promise<string> {
@@ -102,9 +99,8 @@ export async function requireFreeHandle(em: EntityManager, wanted: Wanted): Prom
     );
 }
 
-export function handleTaken(handle: string, path: readonly string[] = ['handle']): ConflictError {
-  return nameTaken(handle, 'another MCP connection', 'handle', [...path]);
-}
+export const handleTaken = (handle: string, path: readonly string[] = ['handle']): ConflictError =>
+  nameTaken(handle, 'another MCP connection', 'handle', [...path]);
 
 /** @throws ForbiddenError unless the caller may take a reserved handle. */
 export function requireReuser(actor: Actor, reuseHandle: boolean | undefined): void {

@@ -38,26 +38,22 @@ const ENV = 'env.';
 type Store = SecretBox;
 type Owner = Pick<McpConnection, 'id' | 'organization'>;
 
-function ownerOf({ id, organization }: Owner) {
-  return { table: CONNECTION_TABLE, id, organizationId: organization.id };
-}
+const ownerOf = ({ id, organization }: Owner) => ({ table: CONNECTION_TABLE, id, organizationId: organization.id });
 
-export async function readCredentials(
+export const readCredentials = async (
   em: EntityManager,
   secrets: Store,
   connectionId: McpConnectionId,
-): Promise<Credentials> {
-  return parseCredentials(await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId }));
-}
+): Promise<Credentials> =>
+  parseCredentials(await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId }));
 
 /** Decrypts the credentials that a statement has read. */
-export async function openCredentials(
+export const openCredentials = async (
   box: SecretBox,
   id: McpConnectionId,
   sealed: Readonly<Record<string, string>>,
-): Promise<Credentials> {
-  return parseCredentials(await openSecrets(box, { table: CONNECTION_TABLE, id }, Object.entries(sealed)));
-}
+): Promise<Credentials> =>
+  parseCredentials(await openSecrets(box, { table: CONNECTION_TABLE, id }, Object.entries(sealed)));
 
 function parseCredentials(stored: ReadonlyMap<string, string>): Credentials {
   const parse = <Value>(field: string): Value | undefined => {
@@ -74,18 +70,19 @@ function parseCredentials(stored: ReadonlyMap<string, string>): Credentials {
   };
 }
 
-export function storeClientSecret(
+export const storeClientSecret = (
   em: EntityManager,
   secrets: Store,
   owner: Owner,
   clientSecret: string,
-): Promise<void> {
-  return storeSecret(em, secrets, ownerOf(owner), CLIENT_SECRET, clientSecret);
-}
+): Promise<void> => storeSecret(em, secrets, ownerOf(owner), CLIENT_SECRET, clientSecret);
 
-export function storeRegistration(em: EntityManager, secrets: Store, owner: Owner, client: OAuthClient): Promise<void> {
-  return storeSecret(em, secrets, ownerOf(owner), REGISTRATION, JSON.stringify(client));
-}
+export const storeRegistration = (
+  em: EntityManager,
+  secrets: Store,
+  owner: Owner,
+  client: OAuthClient,
+): Promise<void> => storeSecret(em, secrets, ownerOf(owner), REGISTRATION, JSON.stringify(client));
 
 /**
  * Stores headers or environment variables by name; null removes one. @returns all names after the change, new names last.
@@ -184,14 +181,12 @@ export async function forgetTokens(em: EntityManager, connection: McpConnection)
   connection.setTokens({ expiresAt: null, refreshAfter: null, scopes: null });
 }
 
-export function forgetRegistration(em: EntityManager, connection: McpConnection): Promise<void> {
-  return deleteSecrets(em, ownerOf(connection), [REGISTRATION]);
-}
+export const forgetRegistration = (em: EntityManager, connection: McpConnection): Promise<void> =>
+  deleteSecrets(em, ownerOf(connection), [REGISTRATION]);
 
 /** Deletes all secrets of the connection, or one field. */
-export function forgetSecrets(em: EntityManager, connection: McpConnection, field?: string): Promise<void> {
-  return deleteSecrets(em, ownerOf(connection), field === undefined ? undefined : [field]);
-}
+export const forgetSecrets = (em: EntityManager, connection: McpConnection, field?: string): Promise<void> =>
+  deleteSecrets(em, ownerOf(connection), field === undefined ? undefined : [field]);
 
 export const AUTHORIZATION_TABLE = 'mcp_authorization';
 const CODE_VERIFIER = 'code_verifier';
@@ -204,14 +199,13 @@ export interface PendingSecret {
   readonly scope: string | undefined;
 }
 
-export function storePending(
+export const storePending = (
   em: EntityManager,
   secrets: Store,
   owner: { id: McpAuthorizationId; organizationId: OrganizationId },
   pending: PendingSecret,
-): Promise<void> {
-  return storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));
-}
+): Promise<void> =>
+  storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));
 
 /** Reads and deletes the secret, so that it can be used only once. */
 export async function takePending(
@@ -224,6 +218,5 @@ export async function takePending(
   return text === undefined ? undefined : (JSON.parse(text) as PendingSecret);
 }
 
-export function forgetPending(em: EntityManager, id: McpAuthorizationId): Promise<void> {
-  return deleteSecrets(em, { table: AUTHORIZATION_TABLE, id });
-}
+export const forgetPending = (em: EntityManager, id: McpAuthorizationId): Promise<void> =>
+  deleteSecrets(em, { table: AUTHORIZATION_TABLE, id });

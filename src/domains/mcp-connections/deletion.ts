@@ -93,8 +93,8 @@ export async function forgetConnectionOwner(
 }
 
 /** Deletes a batch of expired pending authorizations. @returns how many were deleted. */
-export function deleteExpiredAuthorizations(em: EntityManager, at: Date, batch: number): Promise<number> {
-  return em.transactional(async (transaction) => {
+export const deleteExpiredAuthorizations = (em: EntityManager, at: Date, batch: number): Promise<number> =>
+  em.transactional(async (transaction) => {
     const tables = tablesOf(transaction);
     const expired = tables
       .selectFrom('mcp_authorization')
@@ -111,4 +111,3 @@ export function deleteExpiredAuthorizations(em: EntityManager, at: Date, batch: 
     );
     return deleted.length;
   });
-}

@@ -97,9 +97,7 @@ function named<Value extends z.core.$ZodType<string | null>>(
   }, record);
 }
 
-function noFault(): undefined {
-  return undefined;
-}
+const noFault = (): undefined => undefined;
 
 function headerFault(key: string): KeyFault | undefined {
   if (key.length < 1 || key.length > 256) return undefined;
@@ -133,15 +131,14 @@ const headers = named(headerValue, headerFault);
 
 /** The message for unknown fields names the branch of the union that the input was read as. */
 const knownOf = (type: string) => ({ error: `${NOT_KNOWN} of type ${type}` });
-function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): Schema {
-  return schema.clone(
+const requiredBy = <Schema extends z.ZodString>(type: string, schema: Schema): Schema =>
+  schema.clone(
     {
       ...schema.def,
       error: ({ input }) => (input === undefined ? `is required for type ${type}` : undefined),
     },
     { parent: true },
   );
-}
 
 const stdioFields = {
   name: requiredBy('stdio', name).describe(TEXTS.name),

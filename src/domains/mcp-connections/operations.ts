@@ -136,33 +136,32 @@ async function handleFor(
   return handle;
 }
 
-function serverOf({ serverUrl, authType, clientId, scope, settings }: RemoteInput) {
-  return {
-    ...settingsOf(settings),
-    serverUrl,
-    authType,
-    clientId: clientId ?? null,
-    scope: scope ?? null,
-    challengedScope: null,
-    grantedScopes: null,
-    authorizationServer: null,
-  };
-}
+const serverOf = ({ serverUrl, authType, clientId, scope, settings }: RemoteInput) => ({
+  ...settingsOf(settings),
+  serverUrl,
+  authType,
+  clientId: clientId ?? null,
+  scope: scope ?? null,
+  challengedScope: null,
+  grantedScopes: null,
+  authorizationServer: null,
+});
 
-function credentialsOf({ headers = {}, clientSecret }: RemoteInput): Credentials {
-  return { headers, clientSecret, registration: undefined, tokens: undefined };
-}
+const credentialsOf = ({ headers = {}, clientSecret }: RemoteInput): Credentials => ({
+  headers,
+  clientSecret,
+  registration: undefined,
+  tokens: undefined,
+});
 
 /** The settings without the handle. */
-function settingsOf(given: NewSettings | undefined) {
-  return {
-    toolPolicy: given?.toolPolicy ?? { mode: 'ALL' as const, names: [] },
-    recordToolCalls: given?.recordToolCalls ?? 'ALL',
-    audience: given?.audience ?? null,
-    resource: given?.resource ?? null,
-    allowMissingPkceMetadata: given?.allowMissingPkceMetadata ?? false,
-  };
-}
+const settingsOf = (given: NewSettings | undefined) => ({
+  toolPolicy: given?.toolPolicy ?? { mode: 'ALL' as const, names: [] },
+  recordToolCalls: given?.recordToolCalls ?? 'ALL',
+  audience: given?.audience ?? null,
+  resource: given?.resource ?? null,
+  allowMissingPkceMetadata: given?.allowMissingPkceMetadata ?? false,
+});
 
 function newConnection(
   { em, actor, now, newId }: OperationContext,
@@ -320,8 +319,8 @@ export async function resolveMcpConnections(
   return [...new Set(resolved.flat())];
 }
 
-function referenceFault(reference: string, found: readonly string[], path: readonly string[]): InputFault {
-  return found.length === 0
+const referenceFault = (reference: string, found: readonly string[], path: readonly string[]): InputFault =>
+  found.length === 0
     ? {
         path,
         code: 'NOT_FOUND',
@@ -332,7 +331,6 @@ function referenceFault(reference: string, found: readonly string[], path: reado
         code: 'NOT_ALLOWED',
         message: `${reference} is the name of ${found.length} MCP connections; give an id: ${found.join(' or ')}`,
       };
-}
 
 /** What entries of the feed say about a connection. Only its owner reads those about a personal one. */
 export function feedSubjectOf({ id, organization, owner, visibility }: McpConnection) {

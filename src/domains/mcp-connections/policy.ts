@@ -15,22 +15,20 @@ export const WRITE_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.write']
 export const ADMINS_MANAGE_SHARED = wording`Shared connections need the role \`${enumValue('admin')}\`.`;
 
 /** The audit log uses the GraphQL type name. */
-export function targetOf({ id }: McpConnection): AuditTarget {
-  return { type: 'McpServer', id };
-}
+export const targetOf = ({ id }: McpConnection): AuditTarget => ({ type: 'McpServer', id });
 
 /** The connections that a caller can see: shared connections of the organization and their own personal ones. */
-export function reachedBy(actor: Actor): Reach<Ownership> {
-  return visibleTo({ organizationId: requireOrganization(actor).id, userId: actor.userId });
-}
+export const reachedBy = (actor: Actor): Reach<Ownership> =>
+  visibleTo({ organizationId: requireOrganization(actor).id, userId: actor.userId });
 
 /** The same rule with ids or parameters of a prepared query. */
-export function visibleTo<Organization, User>({
+export const visibleTo = <Organization, User>({
   organizationId,
   userId,
-}: Viewer<Organization, User>): Reach<Ownership<Organization, User>> {
-  return { all: { organizationId }, anyOf: [{ visibility: 'shared' }, { ownerId: userId }] };
-}
+}: Viewer<Organization, User>): Reach<Ownership<Organization, User>> => ({
+  all: { organizationId },
+  anyOf: [{ visibility: 'shared' }, { ownerId: userId }],
+});
 
 interface Viewer<Organization, User> {
   readonly organizationId: Organization;
@@ -45,14 +43,12 @@ interface Ownership<Organization = OrganizationId, User = UserId> {
 }
 
 /** Administrators manage shared connections. A personal connection is managed by its owner, who alone can see it. */
-function manages({ role }: ActingOrganization, visibility: Visibility): boolean {
-  return visibility !== 'shared' || role === 'admin';
-}
+const manages = ({ role }: ActingOrganization, visibility: Visibility): boolean =>
+  visibility !== 'shared' || role === 'admin';
 
 /** Whether the caller can change, authorize and delete a connection that they can see. */
-export function mayManage(actor: Actor, { visibility }: Pick<Ownership, 'visibility'>): boolean {
-  return hasAccess(actor, WRITE_MCP_CONNECTIONS) && manages(requireOrganization(actor), visibility);
-}
+export const mayManage = (actor: Actor, { visibility }: Pick<Ownership, 'visibility'>): boolean =>
+  hasAccess(actor, WRITE_MCP_CONNECTIONS) && manages(requireOrganization(actor), visibility);
 
 /** @throws ForbiddenError when the caller cannot manage connections of this visibility: service accounts have no personal ones. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {

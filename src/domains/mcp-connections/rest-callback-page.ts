@@ -33,12 +33,11 @@ code{display:inline-block;font:.86em ui-monospace,monospace}
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-function policyFor(formAction: "'none'" | "'self'") {
-  return { 'Content-Security-Policy': styledPagePolicy(STYLE_HASH, formAction) };
-}
+const policyFor = (formAction: "'none'" | "'self'") => ({
+  'Content-Security-Policy': styledPagePolicy(STYLE_HASH, formAction),
+});
 
-function pageOf(title: string, mark: string, card: string, className = ''): string {
-  return `<!doctype html>
+const pageOf = (title: string, mark: string, card: string, className = ''): string => `<!doctype html>
 <html lang="en"${className && ` class="${className}"`}>
 <head>
 <meta charset="utf-8">
@@ -54,7 +53,6 @@ ${card}
 </body>
 </html>
 `;
-}
 
 export function callbackPage(result: CallbackResult): HttpAnswer {
   const isConnected = result.kind === 'connected';

@@ -41,13 +41,12 @@ export interface ListedConnection {
 export const LIST_VERSION = sql<string>`concat_ws(' ', c.list_version, c.token_version, c.server_url)`;
 
 /** The same of a row that was loaded as an entity. */
-export function listVersionOf({
+export const listVersionOf = ({
   listVersion,
   tokenVersion,
   serverUrl,
-}: Pick<McpConnection, 'listVersion' | 'tokenVersion' | 'serverUrl'>): string {
-  return [listVersion, tokenVersion, serverUrl].filter((part) => part != null).join(' ');
-}
+}: Pick<McpConnection, 'listVersion' | 'tokenVersion' | 'serverUrl'>): string =>
+  [listVersion, tokenVersion, serverUrl].filter((part) => part != null).join(' ');
 
 const KEPT_MS = 60_000;
 const MAX_KEPT = 4_000;
@@ -172,13 +171,11 @@ export function keptList(
   return isFor(list, clientOf) && now().getTime() - readAt.getTime() < ttlMs ? list : undefined;
 }
 
-function isFor({ onlyFor }: ServerList, clientOf: UserId | undefined): boolean {
-  return onlyFor === undefined || clientOf === undefined || clientOf === onlyFor;
-}
+const isFor = ({ onlyFor }: ServerList, clientOf: UserId | undefined): boolean =>
+  onlyFor === undefined || clientOf === undefined || clientOf === onlyFor;
 
-function isOfServer(error: unknown): boolean {
-  return (error instanceof RemoteFailedError && error.kind !== 'remoteTimedOut') || error instanceof ConflictError;
-}
+const isOfServer = (error: unknown): boolean =>
+  (error instanceof RemoteFailedError && error.kind !== 'remoteTimedOut') || error instanceof ConflictError;
 
 /** Call when a server says that one of its lists has changed: no process uses what it has kept of them. */
 export async function noteListsChanged(
@@ -209,12 +206,10 @@ export interface Generation {
 
 const newGenerations = () => new LRUCache<string, Generation>({ max: MAX_KEPT, ttl: KEPT_MS });
 
-export function keptGeneration(
+export const keptGeneration = (
   { caches }: Pick<OperationContext, 'caches'>,
   { id, listVersion }: ListedConnection,
-): Generation | undefined {
-  return caches.of(newGenerations).get(`${id} ${listVersion}`);
-}
+): Generation | undefined => caches.of(newGenerations).get(`${id} ${listVersion}`);
 
 /** Keeps what a server has shown, from the first time on as long as its lists. */
 export function keepGeneration(

@@ -17,9 +17,8 @@ import { mcpConnectionTopic } from './topics.ts';
 export const SETTINGS = keysOf(SETTINGS_TEXTS);
 
 /** Whether the policy of a connection allows the use of a tool. */
-export function allowsTool({ mode, names }: ToolPolicy, tool: string): boolean {
-  return mode === 'ALL' || names.includes(tool);
-}
+export const allowsTool = ({ mode, names }: ToolPolicy, tool: string): boolean =>
+  mode === 'ALL' || names.includes(tool);
 
 export const readMcpConnectionSettings = defineOperation({
   name: 'readMcpConnectionSettings',

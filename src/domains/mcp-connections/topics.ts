@@ -1,6 +1,4 @@
 import type { McpConnectionId } from '../../core/ids.ts';
 
 /** The notification topic for changes of a connection. */
-export function mcpConnectionTopic(connectionId: McpConnectionId): string {
-  return `mcp-connection:${connectionId}`;
-}
+export const mcpConnectionTopic = (connectionId: McpConnectionId): string => `mcp-connection:${connectionId}`;

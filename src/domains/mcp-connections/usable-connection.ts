@@ -121,9 +121,10 @@ export async function findAllUsableConnections(
   return rows.map((row) => connectionOf(context, row));
 }
 
-function callerOf({ actor }: OperationContext): Caller {
-  return { organizationId: requireOrganization(actor).id, userId: actor.userId };
-}
+const callerOf = ({ actor }: OperationContext): Caller => ({
+  organizationId: requireOrganization(actor).id,
+  userId: actor.userId,
+});
 
 type UsableRow = ReturnType<typeof findUsable> extends Statement<infer Row> ? Row : never;
 
@@ -169,13 +170,11 @@ export async function accessOf(
   return undefined;
 }
 
-function isDue({ refreshAfter, tokenExpiresAt }: UsableConnection, now: Date): boolean {
-  return [refreshAfter, tokenExpiresAt].some((time) => time !== null && Date.parse(time) <= now.getTime());
-}
+const isDue = ({ refreshAfter, tokenExpiresAt }: UsableConnection, now: Date): boolean =>
+  [refreshAfter, tokenExpiresAt].some((time) => time !== null && Date.parse(time) <= now.getTime());
 
-function credentialsOf({ secrets: box }: OperationContext, { id, secrets }: UsableConnection): Promise<Credentials> {
-  return openCredentials(box, id, secrets);
-}
+const credentialsOf = ({ secrets: box }: OperationContext, { id, secrets }: UsableConnection): Promise<Credentials> =>
+  openCredentials(box, id, secrets);
 
 /** What an answer says about the authorization (RFC 6750, section 3); undefined if it is neither 401 nor 403 for a missing scope. */
 export function authorizationNeededBy(
@@ -197,10 +196,8 @@ export async function noteUse(context: OperationContext, connection: UsableConne
 }
 
 /** Records a failure in the status. @returns the error to throw. */
-export async function noteRefusal(
+export const noteRefusal = async (
   context: OperationContext,
   { id }: UsableConnection,
   error: AuthorizationNeeded | RemoteFailedError,
-): Promise<unknown> {
-  return noteFailure(context, id, error);
-}
+): Promise<unknown> => noteFailure(context, id, error);

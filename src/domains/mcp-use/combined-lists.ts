@@ -234,11 +234,8 @@ function ambiguousIn(read: readonly ReadList[]): Notice[] {
 }
 
 /** A list as a client gets it: what the caller may not use is missing. */
-async function shown(connection: Connection, list: ServerList, listing: Listing): Promise<SessionList> {
-  return listing === TOOLS && connection.serverUrl !== null
-    ? named(connection, list)
-    : described(connection, list, listing);
-}
+const shown = async (connection: Connection, list: ServerList, listing: Listing): Promise<SessionList> =>
+  listing === TOOLS && connection.serverUrl !== null ? named(connection, list) : described(connection, list, listing);
 
 /** Prompts are named like tools. Resources keep their address, by which tools name them. */
 function described({ handle }: Connection, { items, isCut }: ServerList, { member }: Listing): SessionList {

@@ -88,13 +88,14 @@ function decodeValue(value: string): string {
 
 export const SESSION_HEADER = 'Mcp-Session-Id';
 
-function placeOf({ actor }: OperationContext, connectionId: McpConnectionId): SecretPlace {
-  return { table: 'mcp_session', row: `${connectionId} ${actor.keyId}`, field: 'id' };
-}
+const placeOf = ({ actor }: OperationContext, connectionId: McpConnectionId): SecretPlace => ({
+  table: 'mcp_session',
+  row: `${connectionId} ${actor.keyId}`,
+  field: 'id',
+});
 
-export function sealSessionId(context: OperationContext, id: McpConnectionId, sessionId: string): Promise<string> {
-  return context.secrets.seal(sessionId, placeOf(context, id));
-}
+export const sealSessionId = (context: OperationContext, id: McpConnectionId, sessionId: string): Promise<string> =>
+  context.secrets.seal(sessionId, placeOf(context, id));
 
 /** The session id of the server. Undefined for an id that was not given to this API key for this connection. */
 export async function openSessionId(

@@ -124,9 +124,8 @@ function valueIn(text = ''): unknown {
 }
 
 /** A JSON-RPC error response. */
-export function errorText(id: unknown, code: number, message: string, data?: object): string {
-  return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data && { data }) } });
-}
+export const errorText = (id: unknown, code: number, message: string, data?: object): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data && { data }) } });
 
 /** Which of the outcomes the response of a server is. */
 export function outcomeIn(message: ServerMessage | undefined): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {

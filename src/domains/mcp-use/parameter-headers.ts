@@ -58,9 +58,8 @@ async function findTool(call: Call, session: ServerSession, name: string): Promi
 
 type Item = Readonly<Record<string, unknown>>;
 
-function toolIn(list: ServerList | undefined, name: string): Item | undefined {
-  return list?.items.find((item): item is Item => isObject(item) && item['name'] === name);
-}
+const toolIn = (list: ServerList | undefined, name: string): Item | undefined =>
+  list?.items.find((item): item is Item => isObject(item) && item['name'] === name);
 
 const MAX_DEPTH = 10;
 

@@ -168,9 +168,7 @@ async function answerMessage(
 }
 
 /** Where calls of a session, or of all connections of the caller, are made. */
-function addressOf(sessionId: SessionId | null): string {
-  return sessionId === null ? 'own' : `session ${sessionId}`;
-}
+const addressOf = (sessionId: SessionId | null): string => (sessionId === null ? 'own' : `session ${sessionId}`);
 
 /** A message for the package, which needs not look at the arguments of a tool. */
 function protocolPartOf({ document, params }: Message): unknown {
@@ -246,9 +244,7 @@ async function answerCall(given: ClientRequest, connections: Connections): Promi
   return whenReady(given, response, notifications);
 }
 
-function isId(id: unknown): id is string | number {
-  return typeof id === 'string' || typeof id === 'number';
-}
+const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
 /** The response as the server sent it, unless the generation of the client needs another form. */
 function textFor({ message: { id }, isModernClient }: ClientRequest, response: ToolResponse): string {
@@ -266,9 +262,7 @@ function textFor({ message: { id }, isModernClient }: ClientRequest, response: T
 
 type Result = Readonly<Record<string, unknown>>;
 
-function modernResult(result: Result): Result {
-  return { resultType: 'complete', ...result };
-}
+const modernResult = (result: Result): Result => ({ resultType: 'complete', ...result });
 
 function legacyResult(result: Result, response: ToolResponse): Result {
   if (asksForInput(response)) {

@@ -45,13 +45,10 @@ function codeOf(error: unknown): string | undefined {
   return error.kind === 'rateLimited' ? error.code : undefined;
 }
 
-function urlOf(error: unknown): { readonly url?: string } {
-  return error instanceof AuthorizationRequiredError ? { url: error.url } : {};
-}
+const urlOf = (error: unknown): { readonly url?: string } =>
+  error instanceof AuthorizationRequiredError ? { url: error.url } : {};
 
-export function jsonRpc(
+export const jsonRpc = (
   text: string,
   init: { readonly status?: number; readonly headers?: HttpAnswer['headers'] } = {},
-): HttpAnswer {
-  return answerWith(text, { ...init, headers: { 'Content-Type': 'application/json', ...init.headers } });
-}
+): HttpAnswer => answerWith(text, { ...init, headers: { 'Content-Type': 'application/json', ...init.headers } });

@@ -130,13 +130,13 @@ function cancelable(call: PassedCall): PassedCall {
   return { ...call, end };
 }
 
-function nameOf({ connection, request }: PassedCall, id: unknown): CallName {
-  return { address: `connection ${connection.id} ${request.headers.get(SESSION_HEADER) ?? ''}`, id };
-}
+const nameOf = ({ connection, request }: PassedCall, id: unknown): CallName => ({
+  address: `connection ${connection.id} ${request.headers.get(SESSION_HEADER) ?? ''}`,
+  id,
+});
 
-function methodOf({ method }: HttpRequest): 'GET' | 'POST' | 'DELETE' {
-  return method === 'POST' || method === 'DELETE' ? method : 'GET';
-}
+const methodOf = ({ method }: HttpRequest): 'GET' | 'POST' | 'DELETE' =>
+  method === 'POST' || method === 'DELETE' ? method : 'GET';
 
 /** The headers for the server, with its own session id. @throws MessageFault (404) for a session id that is not of this key and connection. */
 async function headersFor({ context, connection, request, message }: PassedCall): Promise<Record<string, string>> {
@@ -177,14 +177,12 @@ async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRe
 }
 
 /** Servers without a stream of messages answer so instead of 405, which some clients take for a failure. In a session 404 says that it has ended. */
-function hasNoStream({ method, headers }: HttpRequest, { status }: StreamedAnswer): boolean {
-  return method === 'GET' && !headers.has(SESSION_HEADER) && (status === 404 || status === 406);
-}
+const hasNoStream = ({ method, headers }: HttpRequest, { status }: StreamedAnswer): boolean =>
+  method === 'GET' && !headers.has(SESSION_HEADER) && (status === 404 || status === 406);
 
 /** Servers that answer so to a session that they do not know, instead of 404, by which clients begin a new one. */
-function hasLostSession({ headers }: HttpRequest, { status }: StreamedAnswer, body: Buffer): boolean {
-  return status === 400 && headers.has(SESSION_HEADER) && /session/i.test(body.toString('utf8', 0, MAX_REFUSAL));
-}
+const hasLostSession = ({ headers }: HttpRequest, { status }: StreamedAnswer, body: Buffer): boolean =>
+  status === 400 && headers.has(SESSION_HEADER) && /session/i.test(body.toString('utf8', 0, MAX_REFUSAL));
 
 /** What is read of a refusal. */
 const MAX_REFUSAL = 1_000;
@@ -241,6 +239,5 @@ function responseOf(event: ReceivedEvent, id: unknown): ServerMessage | undefine
   return isResponseTo(id, message) ? message : undefined;
 }
 
-function messageIn({ data }: ReceivedEvent): ServerMessage | undefined {
-  return data === undefined ? undefined : readServerMessage(data);
-}
+const messageIn = ({ data }: ReceivedEvent): ServerMessage | undefined =>
+  data === undefined ? undefined : readServerMessage(data);

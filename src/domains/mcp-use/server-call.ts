@@ -67,14 +67,16 @@ export class Deadline {
   };
 }
 
-export function boundsOfCall({ upstreamSilenceMs, upstreamTotalMs }: Timing): Bounds {
-  return { silenceMs: upstreamSilenceMs, totalMs: upstreamTotalMs };
-}
+export const boundsOfCall = ({ upstreamSilenceMs, upstreamTotalMs }: Timing): Bounds => ({
+  silenceMs: upstreamSilenceMs,
+  totalMs: upstreamTotalMs,
+});
 
 /** The bounds of a stream that a client holds open to receive messages: silence is normal. */
-export function boundsOfStream({ upstreamTotalMs }: Timing): Bounds {
-  return { silenceMs: undefined, totalMs: upstreamTotalMs };
-}
+export const boundsOfStream = ({ upstreamTotalMs }: Timing): Bounds => ({
+  silenceMs: undefined,
+  totalMs: upstreamTotalMs,
+});
 
 /** One exchange with the server of a connection. */
 export interface Call {
@@ -158,30 +160,30 @@ class OpenExchanges {
 const newCalls = () => new OpenExchanges();
 const newStreams = () => new OpenExchanges();
 
-function ofKey({ actor }: OperationContext): Counted {
-  return { name: `key ${actor.keyId}`, owner: 'an API key', max: MAX_OF_KEY };
-}
+const ofKey = ({ actor }: OperationContext): Counted => ({
+  name: `key ${actor.keyId}`,
+  owner: 'an API key',
+  max: MAX_OF_KEY,
+});
 
-function ofConnection(id: McpConnectionId): Counted {
-  return { name: `connection ${id}`, owner: 'an MCP connection', max: MAX_OF_CONNECTION };
-}
+const ofConnection = (id: McpConnectionId): Counted => ({
+  name: `connection ${id}`,
+  owner: 'an MCP connection',
+  max: MAX_OF_CONNECTION,
+});
 
 /** Counts a call until the returned function is called. @throws DomainError (429) */
-export function countCall(context: OperationContext, id: McpConnectionId): () => void {
-  return context.caches.of(newCalls).begin('calls', [ofKey(context), ofConnection(id)]);
-}
+export const countCall = (context: OperationContext, id: McpConnectionId): (() => void) =>
+  context.caches.of(newCalls).begin('calls', [ofKey(context), ofConnection(id)]);
 
 /** Counts a request that calls several servers as one call of the key. @throws DomainError (429) */
-export function countCallOfKey(context: OperationContext): () => void {
-  return context.caches.of(newCalls).begin('calls', [ofKey(context)]);
-}
+export const countCallOfKey = (context: OperationContext): (() => void) =>
+  context.caches.of(newCalls).begin('calls', [ofKey(context)]);
 
 /** Counts what such a request asks of one of the servers. @throws DomainError (429) */
-export function countCallOfConnection({ caches }: OperationContext, id: McpConnectionId): () => void {
-  return caches.of(newCalls).begin('calls', [ofConnection(id)]);
-}
+export const countCallOfConnection = ({ caches }: OperationContext, id: McpConnectionId): (() => void) =>
+  caches.of(newCalls).begin('calls', [ofConnection(id)]);
 
 /** The same for a stream that a client holds open to receive messages. It does not count as a call. */
-export function countStream(context: OperationContext, id: McpConnectionId): () => void {
-  return context.caches.of(newStreams).begin('streams', [ofKey(context), ofConnection(id)]);
-}
+export const countStream = (context: OperationContext, id: McpConnectionId): (() => void) =>
+  context.caches.of(newStreams).begin('streams', [ofKey(context), ofConnection(id)]);

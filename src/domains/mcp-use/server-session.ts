@@ -216,9 +216,11 @@ async function endSession(call: Call, headers: Readonly<Record<string, string>>)
   if (!call.deadline.signal.aborted) await ending;
 }
 
-function canceled(requestId: string | number): OutgoingMessage {
-  return { jsonrpc: '2.0', method: CANCELED, params: { requestId, reason: 'nobody waits for the answer any more' } };
-}
+const canceled = (requestId: string | number): OutgoingMessage => ({
+  jsonrpc: '2.0',
+  method: CANCELED,
+  params: { requestId, reason: 'nobody waits for the answer any more' },
+});
 
 const FAREWELL_MS = 5_000;
 
@@ -327,9 +329,11 @@ async function readEvents(
 }
 
 /** @throws UpstreamError for a response that is malformed, or beyond the bounds of work. */
-async function parsedResponse({ text }: ServerMessage, bytes: number): Promise<ServerResponse> {
-  return { ...(await parseResponse(text)), text, bytes };
-}
+const parsedResponse = async ({ text }: ServerMessage, bytes: number): Promise<ServerResponse> => ({
+  ...(await parseResponse(text)),
+  text,
+  bytes,
+});
 
 /** The events of a stream, and the bytes up to each. @throws UpstreamError for more than 4 MiB, or too many. */
 async function* eventsOf({ body }: StreamedAnswer, { onBytes }: Pick<Deadline, 'onBytes'>) {

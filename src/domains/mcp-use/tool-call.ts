@@ -102,9 +102,8 @@ async function beginEvents(
 }
 
 /** The name as it can be stored: cut, and without NUL characters and lone surrogates. */
-function cutName(name: unknown): string {
-  return typeof name === 'string' ? withoutInvalid(name.slice(0, MAX_TOOL_NAME)) : '';
-}
+const cutName = (name: unknown): string =>
+  typeof name === 'string' ? withoutInvalid(name.slice(0, MAX_TOOL_NAME)) : '';
 
 /** A text as events can store it: cut at 64 KiB, without NUL characters and lone surrogates. */
 function storable(text: string): string {
@@ -117,9 +116,7 @@ function storable(text: string): string {
     .replace(/\uFFFD$/, '');
 }
 
-function withoutInvalid(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
-}
+const withoutInvalid = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 /** A call of a tool that the gateway makes itself, with its audit log entry and the events of its session. */
 
@@ -178,9 +175,8 @@ function outputOf(response: ServerResponse, name: string): string {
 }
 
 /** Whether a tool of the newest generation asks a person for input, with which the call must be repeated. */
-export function asksForInput({ result }: ServerResponse): boolean {
-  return isObject(result) && result['resultType'] === 'input_required';
-}
+export const asksForInput = ({ result }: ServerResponse): boolean =>
+  isObject(result) && result['resultType'] === 'input_required';
 
 /** The response of a server that does not know the tool. */
 function refusedTool(name: string, id: ToolCall['id']): ToolResponse {

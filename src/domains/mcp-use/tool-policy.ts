@@ -9,9 +9,7 @@ import { UpstreamError } from './errors.ts';
 
 type Policed = Pick<UsableConnection, 'toolPolicy'>;
 
-export function isRestricted({ toolPolicy }: Policed): boolean {
-  return toolPolicy.mode !== 'ALL';
-}
+export const isRestricted = ({ toolPolicy }: Policed): boolean => toolPolicy.mode !== 'ALL';
 
 /** A tool that is not allowed is answered like an unknown one. @throws MessageFault */
 export function requireAllowedTool({ toolPolicy }: Policed, message: Message): void {
@@ -21,9 +19,8 @@ export function requireAllowedTool({ toolPolicy }: Policed, message: Message): v
     throw new MessageFault(INVALID_PARAMS, unknownTool(name), { id: message.id, status: 200 });
 }
 
-export function unknownTool(name: unknown): string {
-  return `Unknown tool: ${typeof name === 'string' ? name.slice(0, 200) : ''}`;
-}
+export const unknownTool = (name: unknown): string =>
+  `Unknown tool: ${typeof name === 'string' ? name.slice(0, 200) : ''}`;
 
 /** The members of a message, in both generations of the protocol (MCP 2025-11-25 and 2026-07-28). */
 const MESSAGE_MEMBERS = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
@@ -37,9 +34,8 @@ const FOLDED_MESSAGE_MEMBERS = new Set([...MESSAGE_MEMBERS].map(fold));
 const FOLDED_PARAMS_MEMBERS = new Set([...PARAMS_MEMBERS].map(fold));
 
 /** The parameters that are sent on when a message is written anew. */
-export function callParams(params: Message['params']): Message['params'] {
-  return Object.fromEntries(Object.entries(params).filter(([name]) => CALL_MEMBERS.has(name)));
-}
+export const callParams = (params: Message['params']): Message['params'] =>
+  Object.fromEntries(Object.entries(params).filter(([name]) => CALL_MEMBERS.has(name)));
 
 /**
  * Parsers disagree about members that occur twice, and some ignore case. What the gateway decides from a message, and records of it, must be
@@ -122,6 +118,4 @@ function allowedOf(toolPolicy: Policed['toolPolicy'], tools: string): string {
 }
 
 /** Empty for a value that is no name. */
-function nameIn(text = ''): string {
-  return text.startsWith('"') ? String(JSON.parse(text)) : '';
-}
+const nameIn = (text = ''): string => (text.startsWith('"') ? String(JSON.parse(text)) : '');

@@ -114,16 +114,14 @@ export async function readAnswer(answer: StreamedAnswer, { onBytes }: Pick<Deadl
   return bytes.view();
 }
 
-export function answerTooLarge(): UpstreamError {
-  return new UpstreamError(
+export const answerTooLarge = (): UpstreamError =>
+  new UpstreamError(
     'ANSWER_TOO_LARGE',
     `the answer of the MCP server is larger than ${MAX_ANSWER_BYTES} bytes (4 MiB)`,
   );
-}
 
-export function tooManyEvents(): UpstreamError {
-  return new UpstreamError('ANSWER_TOO_LARGE', `the answer of the MCP server has more than ${WORK.events} events`);
-}
+export const tooManyEvents = (): UpstreamError =>
+  new UpstreamError('ANSWER_TOO_LARGE', `the answer of the MCP server has more than ${WORK.events} events`);
 
 export function brokenAnswer(error: OutboundError): UpstreamError {
   const message = `the MCP server ended the connection before its answer was complete: ${error.message}`;
@@ -132,13 +130,11 @@ export function brokenAnswer(error: OutboundError): UpstreamError {
 
 /** Whether an answer of a server is one that an MCP server gives. */
 
-function mediaTypeOf({ header }: StreamedAnswer): string {
-  return (header('content-type') ?? '').toLowerCase().split(';')[0]?.trim() ?? '';
-}
+const mediaTypeOf = ({ header }: StreamedAnswer): string =>
+  (header('content-type') ?? '').toLowerCase().split(';')[0]?.trim() ?? '';
 
-export function isEventStream(answer: StreamedAnswer): boolean {
-  return answer.status < 300 && mediaTypeOf(answer) === 'text/event-stream';
-}
+export const isEventStream = (answer: StreamedAnswer): boolean =>
+  answer.status < 300 && mediaTypeOf(answer) === 'text/event-stream';
 
 /** Media types of successful answers; those without a body have none. */
 const MEDIA_TYPES = new Set(['application/json', 'text/event-stream', '']);
@@ -165,13 +161,11 @@ function faultOf({ status, header }: StreamedAnswer, mediaType: string): Upstrea
     : notMcp(`it answered ${status} with ${mediaType === '' ? 'no media type' : mediaType.slice(0, 100)}`);
 }
 
-function notMcp(reason: string): UpstreamError {
-  return new UpstreamError('UPSTREAM_NOT_MCP', `the server does not answer like an MCP server: ${reason}`);
-}
+const notMcp = (reason: string): UpstreamError =>
+  new UpstreamError('UPSTREAM_NOT_MCP', `the server does not answer like an MCP server: ${reason}`);
 
-function serverFailed(status: number): UpstreamError {
-  return new UpstreamError('UPSTREAM_UNREACHABLE', `the MCP server failed: it answered ${status}`);
-}
+const serverFailed = (status: number): UpstreamError =>
+  new UpstreamError('UPSTREAM_UNREACHABLE', `the MCP server failed: it answered ${status}`);
 
 /**
  * The JSON-RPC response in a body; undefined without one.

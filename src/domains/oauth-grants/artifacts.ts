@@ -28,9 +28,7 @@ export interface Artifact {
 }
 
 /** SHA-256. All but the codes that people type are random, and need no slow hash; those codes last for ten minutes. */
-function hashOf(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
-}
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 
 const tables = (em: EntityManager) => em.getKysely<Readable<OAuthTables>>();
 
@@ -60,9 +58,8 @@ export async function saveArtifact(em: EntityManager, artifact: NewArtifact): Pr
 /** An artifact by its secret, or by the other one. */
 type Wanted = { readonly kind: string } & ({ readonly id: string } | { readonly reference: string });
 
-function keyOf(wanted: Wanted): readonly ['hash' | 'reference', Buffer] {
-  return 'id' in wanted ? ['hash', hashOf(wanted.id)] : ['reference', hashOf(wanted.reference)];
-}
+const keyOf = (wanted: Wanted): readonly ['hash' | 'reference', Buffer] =>
+  'id' in wanted ? ['hash', hashOf(wanted.id)] : ['reference', hashOf(wanted.reference)];
 
 /** Finds an artifact that has not expired. `lock` locks it until the transaction ends. */
 export async function findArtifact(

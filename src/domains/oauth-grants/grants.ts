@@ -60,9 +60,7 @@ export async function createGrant(em: EntityManager, grant: NewGrant, at: Date):
   return created;
 }
 
-function earlier(wanted: Date, latest: Date | null | undefined): Date {
-  return latest && latest < wanted ? latest : wanted;
-}
+const earlier = (wanted: Date, latest: Date | null | undefined): Date => (latest && latest < wanted ? latest : wanted);
 
 /** Lets a grant last until its new refresh token expires, but never longer than the key that it was made with. */
 export async function extendGrant(em: EntityManager, id: ApiKeyId, until: Date): Promise<void> {

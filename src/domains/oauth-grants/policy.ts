@@ -14,6 +14,6 @@ interface Ownership {
 }
 
 /** The connected apps that a caller can see and revoke: their own ones in the acting organization. */
-export function reachedApps(actor: Actor): Reach<Ownership> {
-  return { all: { userId: actor.userId, organizationId: requireOrganization(actor).id } };
-}
+export const reachedApps = (actor: Actor): Reach<Ownership> => ({
+  all: { userId: actor.userId, organizationId: requireOrganization(actor).id },
+});

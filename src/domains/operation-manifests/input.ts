@@ -88,12 +88,11 @@ function entriesOf(given: unknown): Entry[] | string {
 }
 
 /** Apollo names the text `body`. */
-function listed(items: readonly unknown[], path: readonly (string | number)[]): Entry[] {
-  return items.map((item, index) => {
+const listed = (items: readonly unknown[], path: readonly (string | number)[]): Entry[] =>
+  items.map((item, index) => {
     const { id, body } = isObject(item) ? item : {};
     return { path: [...path, index], id, document: body };
   });
-}
 
 export const publishOperationManifestInput = z.strictObject({
   client: text({ min: 1, max: 100 }).describe('Name of the client, as it names itself in its requests.'),

@@ -121,9 +121,7 @@ async function insertDocuments(
     .execute();
 }
 
-function hashOf({ document }: NamedDocument): string {
-  return hash('sha256', document);
-}
+const hashOf = ({ document }: NamedDocument): string => hash('sha256', document);
 
 /** Deletes manifests that were not used for 90 days, with their documents. */
 export async function deleteUnusedManifests(em: EntityManager, at: Date): Promise<number> {

@@ -12,8 +12,8 @@ import { deleteContents, deleteRest, deletionJobTopic, lockJob } from '../user-d
  * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody
  * can access the organization since the request, and every step is repeated until nothing is left.
  */
-export function organizationDeletionJob({ ofOrganization: steps }: DeletionSteps): JobHandler {
-  return jobHandler({
+export const organizationDeletionJob = ({ ofOrganization: steps }: DeletionSteps): JobHandler =>
+  jobHandler({
     queue: 'organization-deletion',
     data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
     run: async (context, { deletionJobId }) => {
@@ -28,7 +28,6 @@ export function organizationDeletionJob({ ofOrganization: steps }: DeletionSteps
       context.notifier.publish(deletionJobTopic(deletionJobId));
     },
   });
-}
 
 /** Waits for concurrent changes of former members, so that no rows are added after the deletion steps. */
 async function begin({ em, now, sql }: JobContext, id: DeletionJobId): Promise<OrganizationId | undefined> {

@@ -6,6 +6,5 @@ import { ADMINISTER_ORGANIZATION } from '../organizations/public.ts';
 export const DELETE_ORGANIZATION: Access = ADMINISTER_ORGANIZATION;
 
 /** Whether the caller can delete an organization: as an administrator who acts in it. */
-export function mayDelete(actor: Actor, organizationId: OrganizationId): boolean {
-  return hasAccess(actor, DELETE_ORGANIZATION, organizationId);
-}
+export const mayDelete = (actor: Actor, organizationId: OrganizationId): boolean =>
+  hasAccess(actor, DELETE_ORGANIZATION, organizationId);

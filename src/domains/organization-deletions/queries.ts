@@ -62,13 +62,12 @@ export async function findDeletionPreview(
   );
 }
 
-function numberOf<Table extends keyof Tables>(rows: SelectQueryBuilder<Readable<Tables>, Table, object>) {
-  return counted(rows).$asScalar().$notNull();
-}
+const numberOf = <Table extends keyof Tables>(rows: SelectQueryBuilder<Readable<Tables>, Table, object>) =>
+  counted(rows).$asScalar().$notNull();
 
 /** Counts events without reading them all: the ids of a session have no gaps from its oldest event to its last id. */
-function numberOfEvents(organizationId: OrganizationId) {
-  return db
+const numberOfEvents = (organizationId: OrganizationId) =>
+  db
     .selectFrom('session_stream as t')
     .innerJoinLateral(
       (eb) =>
@@ -89,4 +88,3 @@ function numberOfEvents(organizationId: OrganizationId) {
     .where('t.organization_id', '=', organizationId)
     .$asScalar()
     .$notNull();
-}

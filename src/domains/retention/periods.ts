@@ -43,6 +43,5 @@ export function retentionOf(
 }
 
 /** What is older is deleted; undefined keeps everything. */
-export function cutoff(days: number | null, now: Date): Date | undefined {
-  return days === null ? undefined : new Date(now.getTime() - days * DAY_MS);
-}
+export const cutoff = (days: number | null, now: Date): Date | undefined =>
+  days === null ? undefined : new Date(now.getTime() - days * DAY_MS);

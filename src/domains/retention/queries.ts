@@ -31,8 +31,8 @@ export async function readPeriods(reader: Sql, organizationId: OrganizationId): 
 }
 
 /** The organizations after an id, with what they have set. */
-export async function findOrganizations(reader: Sql, after: string, limit: number) {
-  return reader.all(
+export const findOrganizations = async (reader: Sql, after: string, limit: number) =>
+  reader.all(
     db
       .selectFrom('organization as o')
       .leftJoin('organization_retention as r', 'r.organization_id', 'o.id')
@@ -46,7 +46,6 @@ export async function findOrganizations(reader: Sql, after: string, limit: numbe
       .orderBy('o.id')
       .limit(limit),
   );
-}
 
 /** The occurrences \`e\` that are old. The time of receipt counts too, because clients choose when an occurrence happened. */
 const isOldOccurrence = (before: Date): RawBuilder<boolean> =>

@@ -64,9 +64,8 @@ const COUNTED = [
 ] as const;
 
 /** The counts are in the text alone, as `2 sessions, 0 event occurrences, 5 audit log entries`. */
-function textOf(deleted: Partial<RetentionCounts>, before: readonly number[] = []): string {
-  return COUNTED.map(([kind, name], index) => `${(before[index] ?? 0) + (deleted[kind] ?? 0)} ${name}`).join(', ');
-}
+const textOf = (deleted: Partial<RetentionCounts>, before: readonly number[] = []): string =>
+  COUNTED.map(([kind, name], index) => `${(before[index] ?? 0) + (deleted[kind] ?? 0)} ${name}`).join(', ');
 
 const countsIn = (text: string | null) => (text?.match(/\d+/g) ?? []).map(Number);
 

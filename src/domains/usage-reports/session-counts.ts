@@ -50,13 +50,12 @@ const sessionCounts = SESSIONS.over((rows, groupBy: UsageGroup) => {
 });
 
 /** With the row of `session_search`, which has the names in its events. */
-function withNames(rows: Rows): Rows {
-  return tablesOf(
+const withNames = (rows: Rows): Rows =>
+  tablesOf(
     rows.innerJoin('session_search as n', (join) =>
       join.on(sql<boolean>`n.session_id = s.id and n.organization_id = s.organization_id`),
     ),
   );
-}
 
 interface Counted {
   readonly organizationId: OrganizationId;

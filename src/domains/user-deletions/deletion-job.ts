@@ -27,8 +27,8 @@ import { deletionJobTopic } from './topics.ts';
  * Deletes an account. The job can be interrupted at any point and run again, even by two workers at once. The first transaction makes all
  * decisions. All later steps are repeated until nothing is left, and the transaction that finds nothing left finishes the job.
  */
-export function userDeletionJob(steps: DeletionSteps): JobHandler {
-  return jobHandler({
+export const userDeletionJob = (steps: DeletionSteps): JobHandler =>
+  jobHandler({
     queue: 'user-deletion',
     data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
     run: async (context, { deletionJobId }) => {
@@ -41,7 +41,6 @@ export function userDeletionJob(steps: DeletionSteps): JobHandler {
       } while (!(await finish(context, deletionJobId, steps)));
     },
   });
-}
 
 /**
  * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, ends the

@@ -7,9 +7,8 @@ import { DeletionJob } from './entity.ts';
 
 /** Parts of the deletion of an account or an organization. */
 
-export function lockJob(em: EntityManager, id: DeletionJobId): Promise<DeletionJob | null> {
-  return em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-}
+export const lockJob = (em: EntityManager, id: DeletionJobId): Promise<DeletionJob | null> =>
+  em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
 
 /** Repeats a step until it finds nothing, each time in a new transaction. */
 async function exhaust(context: JobContext, step: DeletionStep, target: DeletionTarget): Promise<void> {

@@ -19,9 +19,8 @@ export const READ_DELETION_JOBS: Access = {
 };
 
 /** The error when the account cannot be deleted now; undefined when it can. */
-export async function deletionConflict(em: EntityManager, userId: UserId): Promise<ConflictError | undefined> {
-  return (await onlyAdminConflict(em, userId)) ?? (await heldConflict(em, userId));
-}
+export const deletionConflict = async (em: EntityManager, userId: UserId): Promise<ConflictError | undefined> =>
+  (await onlyAdminConflict(em, userId)) ?? (await heldConflict(em, userId));
 
 /** The user is the only administrator of organizations that they have created and that have other members. */
 async function onlyAdminConflict(em: EntityManager, userId: UserId): Promise<ConflictError | undefined> {

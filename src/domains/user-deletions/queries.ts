@@ -61,6 +61,4 @@ export async function forgetQuestionnaires(em: EntityManager, endedBefore: Date,
 }
 
 /** The row of a deletion that was just written. */
-export function deletionJobRow(job: DeletionJob): DeletionJobRow {
-  return asRow(job, SHOWN);
-}
+export const deletionJobRow = (job: DeletionJob): DeletionJobRow => asRow(job, SHOWN);

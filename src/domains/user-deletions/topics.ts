@@ -1,5 +1,3 @@
 import type { DeletionJobId } from '../../core/ids.ts';
 /** Topic that is published when the state of a deletion changes. */
-export function deletionJobTopic(deletionJobId: DeletionJobId): string {
-  return `deletion-job:${deletionJobId}`;
-}
+export const deletionJobTopic = (deletionJobId: DeletionJobId): string => `deletion-job:${deletionJobId}`;

@@ -29,20 +29,19 @@ export interface ServiceAccountRow extends ActorRow {
   readonly role: Role;
 }
 
-export function isServiceAccount(row: UserRow | ActorRow): row is ServiceAccountRow {
-  return 'role' in row && row.role !== null;
-}
+export const isServiceAccount = (row: UserRow | ActorRow): row is ServiceAccountRow =>
+  'role' in row && row.role !== null;
 
 const SHOWN = USER_COLUMNS.filter((name): name is keyof UserRow => !name.startsWith('service'));
 const isOfUser = (name: string): name is keyof UserRow => SHOWN.some((each) => each === name);
 
 /** The people with these ids that the caller can see: themselves and the other members of the acting organization. */
-export function findUsers(
+export const findUsers = (
   { actor, sql: reader }: OperationContext,
   ids: readonly UserId[],
   asked?: Columns<UserRow>,
-): Promise<UserRow[]> {
-  return reader.all(
+): Promise<UserRow[]> =>
+  reader.all(
     db
       .selectFrom('user_account as u')
       .select(columns('u', withColumns<UserRow>(asked, SHOWN, 'id')))
@@ -50,15 +49,14 @@ export function findUsers(
       .where('u.service_organization_id', 'is', null)
       .where((eb) => isVisiblePerson(eb, actor)),
   );
-}
 
 /** The same, and the service accounts of the acting organization. */
-export function findActors(
+export const findActors = (
   { actor, sql: reader }: OperationContext,
   ids: readonly UserId[],
   asked?: Columns<ActorRow>,
-): Promise<ActorRow[]> {
-  return reader.all(
+): Promise<ActorRow[]> =>
+  reader.all(
     db
       .selectFrom('user_account as u')
       .select(columns('u', withColumns<UserRow>(asked?.filter(isOfUser), SHOWN, 'id')))
@@ -72,7 +70,6 @@ export function findActors(
           : isVisible;
       }),
   );
-}
 
 type Tables = Readable<UserTables> & Memberships;
 
@@ -91,6 +88,4 @@ function isVisiblePerson(
 }
 
 /** The row of a user that was just written. */
-export function userRow(user: User): UserRow {
-  return asRow(user, SHOWN);
-}
+export const userRow = (user: User): UserRow => asRow(user, SHOWN);

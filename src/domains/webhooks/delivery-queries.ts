@@ -241,8 +241,8 @@ export async function extendLeases(
 }
 
 /** The messages that somebody asked for, oldest first. */
-export function findQueued(reader: Sql, { id, organizationId }: WebhookReference): Promise<DeliveryRow[]> {
-  return reader.primary.all(
+export const findQueued = (reader: Sql, { id, organizationId }: WebhookReference): Promise<DeliveryRow[]> =>
+  reader.primary.all(
     db
       .selectFrom('webhook_delivery as d')
       .select(columns('d', DELIVERY_COLUMNS))
@@ -252,7 +252,6 @@ export function findQueued(reader: Sql, { id, organizationId }: WebhookReference
       .orderBy('d.created_at')
       .orderBy('d.id'),
   );
-}
 
 /** Entries of a replay that were tried and never delivered. The log of 30 days is read once for each page of them. */
 export async function findFailedEntries(

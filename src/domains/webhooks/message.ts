@@ -10,9 +10,7 @@ import type { DeliveryRow } from './queries.ts';
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-export function generateSecret(): string {
-  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
-}
+export const generateSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 
 export interface WebhookMessage {
   /** The same for every try, so that a receiver can ignore a message that it has. */
@@ -27,22 +25,19 @@ const idOf = (...parts: readonly (string | number)[]) => `msg_${parts.join('_').
 const numberedIdOf = (organizationId: OrganizationId, feedEntryId: number) => idOf(organizationId, feedEntryId);
 
 /** The id of the message of a delivery. */
-export function messageIdOf({
+export const messageIdOf = ({
   messageId,
   id,
   organizationId,
   feedEntryId,
-}: Pick<DeliveryRow, 'messageId' | 'id' | 'organizationId' | 'feedEntryId'>): string {
-  return messageId ?? (feedEntryId === null ? idOf(id) : numberedIdOf(organizationId, feedEntryId));
-}
+}: Pick<DeliveryRow, 'messageId' | 'id' | 'organizationId' | 'feedEntryId'>): string =>
+  messageId ?? (feedEntryId === null ? idOf(id) : numberedIdOf(organizationId, feedEntryId));
 
 /** The random id of the message about an entry, if the webhook has tried none up to it with an id of 1.0; otherwise null. */
-export function randomIdOf(
+export const randomIdOf = (
   { numberedUntil }: Pick<LeasedWebhook, 'numberedUntil'>,
   { id, key }: FeedEntryRow,
-): string | null {
-  return numberedUntil === null || id <= numberedUntil ? null : idOf(key);
-}
+): string | null => (numberedUntil === null || id <= numberedUntil ? null : idOf(key));
 
 export function messageOf(entry: FeedEntryRow, messageId: string | null): WebhookMessage {
   const { type, createdAt: timestamp, organizationId, id } = entry;

@@ -176,9 +176,8 @@ export const updateWebhook = defineOperation({
   answer: changed,
 });
 
-function sentBy({ types, sessionStates }: Webhook): string {
-  return JSON.stringify([types?.toSorted(), sessionStates?.toSorted()]);
-}
+const sentBy = ({ types, sessionStates }: Webhook): string =>
+  JSON.stringify([types?.toSorted(), sessionStates?.toSorted()]);
 
 export const rotateWebhookSecret = defineOperation({
   name: 'rotateWebhookSecret',

@@ -16,11 +16,9 @@ const SCOPES_OF_WEBHOOKS: readonly Scope[] = [
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 /** Webhooks read the feed as an administrator of their organization. */
-export function webhookActor(id: OrganizationId, subscriptions: Subscriptions): Actor {
-  return {
-    keyId: NOBODY,
-    userId: NOBODY,
-    scopes: new Set(SCOPES_OF_WEBHOOKS),
-    organization: { id, number: 0, role: 'admin', subscriptions },
-  };
-}
+export const webhookActor = (id: OrganizationId, subscriptions: Subscriptions): Actor => ({
+  keyId: NOBODY,
+  userId: NOBODY,
+  scopes: new Set(SCOPES_OF_WEBHOOKS),
+  organization: { id, number: 0, role: 'admin', subscriptions },
+});

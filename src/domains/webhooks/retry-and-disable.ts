@@ -29,13 +29,15 @@ export function timeLimit(
 }
 
 /** What any try says of the webhook. */
-export function afterTry(
+export const afterTry = (
   { timeouts }: Pick<DeliveryProgress, 'timeouts'>,
   { state, isLate }: SentResult,
   triedAt: Date,
-): Pick<DeliveryProgress, 'lastTriedAt' | 'hasFailed' | 'timeouts'> {
-  return { lastTriedAt: triedAt.toISOString(), hasFailed: state === 'failed', timeouts: isLate ? timeouts + 1 : 0 };
-}
+): Pick<DeliveryProgress, 'lastTriedAt' | 'hasFailed' | 'timeouts'> => ({
+  lastTriedAt: triedAt.toISOString(),
+  hasFailed: state === 'failed',
+  timeouts: isLate ? timeouts + 1 : 0,
+});
 
 /** A try of an entry. */
 interface Tried {

@@ -14,14 +14,12 @@ const CURRENT = 'secret';
 const PREVIOUS = 'previousSecret';
 const ADDRESS = 'address';
 
-export function storeWebhookSecret(
+export const storeWebhookSecret = (
   em: EntityManager,
   box: SecretBox,
   { id, organization }: Webhook,
   secret: string,
-): Promise<void> {
-  return storeSecret(em, box, { table: TABLE, id, organizationId: organization.id }, CURRENT, secret);
-}
+): Promise<void> => storeSecret(em, box, { table: TABLE, id, organizationId: organization.id }, CURRENT, secret);
 
 /** Stores a new secret and keeps the current one as the previous one. */
 export async function replaceWebhookSecret(
@@ -68,19 +66,16 @@ export async function storeAddress(
   if (!isPlain) await storeSecret(em, box, { table: TABLE, id, organizationId: organization.id }, ADDRESS, url);
 }
 
-export async function readAddress(em: EntityManager, box: SecretBox, { id, url }: Webhook): Promise<string> {
-  return url ?? (await readSecrets(em, box, { table: TABLE, id })).get(ADDRESS) ?? '';
-}
+export const readAddress = async (em: EntityManager, box: SecretBox, { id, url }: Webhook): Promise<string> =>
+  url ?? (await readSecrets(em, box, { table: TABLE, id })).get(ADDRESS) ?? '';
 
 /** The addresses that are stored as secrets, by webhook. */
-export function readAddresses(
+export const readAddresses = (
   reader: Sql,
   box: SecretBox,
   organizationId: OrganizationId,
   ids: readonly WebhookId[],
-): Promise<Map<string, string>> {
-  return readSecretOfEach(reader, box, { table: TABLE, organizationId, field: ADDRESS }, ids);
-}
+): Promise<Map<string, string>> => readSecretOfEach(reader, box, { table: TABLE, organizationId, field: ADDRESS }, ids);
 
 const SHOWN_CHARACTERS = 4;
 
@@ -92,9 +87,8 @@ export function addressLabelOf(url: string): string {
 }
 
 /** Deletes the secrets of webhooks, in the transaction of the caller. */
-export function deleteWebhookSecrets(em: EntityManager, ids: readonly WebhookId[]): Promise<void> {
-  return deleteSecretsOf(em, TABLE, ids);
-}
+export const deleteWebhookSecrets = (em: EntityManager, ids: readonly WebhookId[]): Promise<void> =>
+  deleteSecretsOf(em, TABLE, ids);
 
 const BATCH = 100;
 

@@ -12,8 +12,8 @@ export function propertyPlaceOf(key: string): { readonly definitionId: string; r
 }
 
 /** The input of a mutation of a property, which names it by its `id`, or by the event and its name as REST does. */
-export function acceptingPropertyId<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((given, context) => {
+export const acceptingPropertyId = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((given, context) => {
     if (!isObject(given) || given['propertyId'] == null) return given;
     const { propertyId, eventName, name, ...rest } = given;
     const fault = (...of: Parameters<typeof rule>) => {
@@ -26,7 +26,6 @@ export function acceptingPropertyId<Schema extends z.ZodType>(schema: Schema) {
     if (!place) return fault('BAD_FORMAT', 'must be an id of the type EventProperty');
     return { ...rest, eventName: place.definitionId, name: place.name };
   }, schema);
-}
 
 /** The fields that name a property. */
 export const PROPERTY_REFERENCE = {

@@ -86,106 +86,98 @@ export const PrimaryObject = builder.enumType('PrimaryObject', {
 type Fields = FieldsOf<EventDefinitionRow>;
 
 /** Fields that name and describe the definition. */
-function nameFields(t: Fields) {
-  return {
-    name: t.exposeString('name', {
-      description:
-        'Internal name of at most 50 characters, unique in the organization, deleted definitions included. It never changes.',
-    }),
-    fullyQualifiedName: t.string({
-      description: '`pe<organization number>_<name>`. It is accepted everywhere in place of the name.',
-      extensions: needs<EventDefinitionRow>('name'),
-      resolve: (row, _, { actor }) => fullyQualifiedName(row, requireOrganization(actor)),
-    }),
-    objectTypeId: t.string({
-      description: 'Object type id of the event, `6-<number>`; unique over all organizations.',
-      extensions: needs<EventDefinitionRow>('number'),
-      resolve: objectTypeId,
-    }),
-    label: t.exposeString('label', { description: 'Name to display, at most 100 characters.' }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'Free text of at most 10,000 characters. Null when there is none.',
-    }),
-  };
-}
+const nameFields = (t: Fields) => ({
+  name: t.exposeString('name', {
+    description:
+      'Internal name of at most 50 characters, unique in the organization, deleted definitions included. It never changes.',
+  }),
+  fullyQualifiedName: t.string({
+    description: '`pe<organization number>_<name>`. It is accepted everywhere in place of the name.',
+    extensions: needs<EventDefinitionRow>('name'),
+    resolve: (row, _, { actor }) => fullyQualifiedName(row, requireOrganization(actor)),
+  }),
+  objectTypeId: t.string({
+    description: 'Object type id of the event, `6-<number>`; unique over all organizations.',
+    extensions: needs<EventDefinitionRow>('number'),
+    resolve: objectTypeId,
+  }),
+  label: t.exposeString('label', { description: 'Name to display, at most 100 characters.' }),
+  description: t.exposeString('description', {
+    nullable: true,
+    description: 'Free text of at most 10,000 characters. Null when there is none.',
+  }),
+});
 
 /** Fields about the object whose records receive the occurrences. */
-function objectFields(t: Fields) {
-  return {
-    primaryObject: t.field({
-      type: PrimaryObject,
-      description: 'The object whose records receive the occurrences. It never changes.',
-      extensions: needs<EventDefinitionRow>('primaryObject'),
-      resolve: primaryObjectKind,
-    }),
-    customObjectName: t.string({
-      nullable: true,
-      description: 'The name of the custom object. Null unless `primaryObject` is `CUSTOM_OBJECT`.',
-      extensions: needs<EventDefinitionRow>('primaryObject'),
-      resolve: (row) => (primaryObjectKind(row) === 'CUSTOM_OBJECT' ? row.primaryObject : null),
-    }),
-    customMatchingId: t.expose('customMatchingId', {
-      type: CustomMatchingIdType,
-      nullable: true,
-      description:
-        'How the record of an occurrence is found without an object id. Null when custom matching is not used.',
-    }),
-  };
-}
+const objectFields = (t: Fields) => ({
+  primaryObject: t.field({
+    type: PrimaryObject,
+    description: 'The object whose records receive the occurrences. It never changes.',
+    extensions: needs<EventDefinitionRow>('primaryObject'),
+    resolve: primaryObjectKind,
+  }),
+  customObjectName: t.string({
+    nullable: true,
+    description: 'The name of the custom object. Null unless `primaryObject` is `CUSTOM_OBJECT`.',
+    extensions: needs<EventDefinitionRow>('primaryObject'),
+    resolve: (row) => (primaryObjectKind(row) === 'CUSTOM_OBJECT' ? row.primaryObject : null),
+  }),
+  customMatchingId: t.expose('customMatchingId', {
+    type: CustomMatchingIdType,
+    nullable: true,
+    description:
+      'How the record of an occurrence is found without an object id. Null when custom matching is not used.',
+  }),
+});
 
 /** Fields about the properties of the definition. */
-function propertyFields(t: Fields) {
-  return {
-    includeDefaultProperties: t.exposeBoolean('includeDefaultProperties', {
-      description: 'Whether the definition has the default properties.',
-    }),
-    properties: t.field({
-      type: [EventProperty],
-      description: 'Default properties first, then at most 50 custom properties in order of creation.',
-      args: {
-        isDefault: t.arg.boolean({
-          description:
-            'True lists only the default properties, false only the custom ones. When absent, both are listed.',
-        }),
-      },
-      extensions: {
-        ...OWN_STATEMENT,
-        ...needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
-      },
-      resolve: async (definition, { isDefault: wanted }, context, info) => {
-        const selected = selectedColumns<EventPropertyRow>(info, 'EventProperty');
-        const load = customPropertiesOf(context, selected);
-        const custom =
-          propertiesWith(definition) ?? (await resolveBatched({ context, info }, definition.id, load, selected)) ?? [];
-        const hasDefaults = definition.includeDefaultProperties && wanted !== false;
-        return [...(hasDefaults ? defaultPropertiesOf(definition, selected) : []), ...(wanted === true ? [] : custom)];
-      },
-    }),
-  };
-}
+const propertyFields = (t: Fields) => ({
+  includeDefaultProperties: t.exposeBoolean('includeDefaultProperties', {
+    description: 'Whether the definition has the default properties.',
+  }),
+  properties: t.field({
+    type: [EventProperty],
+    description: 'Default properties first, then at most 50 custom properties in order of creation.',
+    args: {
+      isDefault: t.arg.boolean({
+        description:
+          'True lists only the default properties, false only the custom ones. When absent, both are listed.',
+      }),
+    },
+    extensions: {
+      ...OWN_STATEMENT,
+      ...needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
+    },
+    resolve: async (definition, { isDefault: wanted }, context, info) => {
+      const selected = selectedColumns<EventPropertyRow>(info, 'EventProperty');
+      const load = customPropertiesOf(context, selected);
+      const custom =
+        propertiesWith(definition) ?? (await resolveBatched({ context, info }, definition.id, load, selected)) ?? [];
+      const hasDefaults = definition.includeDefaultProperties && wanted !== false;
+      return [...(hasDefaults ? defaultPropertiesOf(definition, selected) : []), ...(wanted === true ? [] : custom)];
+    },
+  }),
+});
 
 /** Fields about the rights of the caller, and the effect of a deletion. */
-function viewerFields(t: Fields) {
-  return {
-    viewerCanUpdate: t.boolean({
-      description: withAccess('Whether the caller can change the definition and its properties.', EVENT_DEFINITIONS),
-      extensions: needs<EventDefinitionRow>(),
-      resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
-    }),
-    viewerCanDelete: t.boolean({
-      description: withAccess('Whether the caller can delete the definition.', EVENT_DEFINITIONS),
-      extensions: needs<EventDefinitionRow>(),
-      resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
-    }),
-    deletionPreview: t.field({
-      type: DeletionPreviewType,
-      description: 'What would be deleted together with the definition.',
-      extensions: needs<EventDefinitionRow>('id', 'name'),
-      resolve: (definition) => ({ definition }),
-    }),
-  };
-}
+const viewerFields = (t: Fields) => ({
+  viewerCanUpdate: t.boolean({
+    description: withAccess('Whether the caller can change the definition and its properties.', EVENT_DEFINITIONS),
+    extensions: needs<EventDefinitionRow>(),
+    resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
+  }),
+  viewerCanDelete: t.boolean({
+    description: withAccess('Whether the caller can delete the definition.', EVENT_DEFINITIONS),
+    extensions: needs<EventDefinitionRow>(),
+    resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
+  }),
+  deletionPreview: t.field({
+    type: DeletionPreviewType,
+    description: 'What would be deleted together with the definition.',
+    extensions: needs<EventDefinitionRow>('id', 'name'),
+    resolve: (definition) => ({ definition }),
+  }),
+});
 
 export const EventDefinition = entityType<EventDefinitionRow>('EventDefinition', {
   description:

@@ -27,9 +27,7 @@ import { TOKENS, oauthFetch } from './oauth-fetch.ts';
 const WHO = 'the authorization server';
 
 /** The parameter `resource` of all requests; undefined when the owner of the connection leaves it out. */
-function resourceOf({ resource }: AuthorizationServer): string | undefined {
-  return resource === '' ? undefined : resource;
-}
+const resourceOf = ({ resource }: AuthorizationServer): string | undefined => (resource === '' ? undefined : resource);
 
 /**
  * @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification requires, unless an administrator
@@ -47,12 +45,10 @@ export function requirePkce({ metadata }: AuthorizationServer, isMissingAllowed:
  * Chooses the scope to request: the owner's, else the one of the server's challenge, else the supported scopes of the
  * resource. A step-up adds the scope that it requires.
  */
-export function chooseScope(
+export const chooseScope = (
   server: AuthorizationServer,
   { wanted, challenged, stepUp }: { wanted: string | null; challenged: string | undefined; stepUp: string | undefined },
-): string | undefined {
-  return computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
-}
+): string | undefined => computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
 
 /**
  * The scope to request of a user. Unless the owner gave a scope, `offline_access` is added when the server supports it, because many servers

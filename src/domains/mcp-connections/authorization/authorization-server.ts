@@ -36,6 +36,5 @@ export interface OAuthClient {
 }
 
 /** Issuers are compared without a last slash, because both spellings have the same metadata. */
-export function isSameIssuer(one: string, other: string): boolean {
-  return one.replace(/\/$/, '') === other.replace(/\/$/, '');
-}
+export const isSameIssuer = (one: string, other: string): boolean =>
+  one.replace(/\/$/, '') === other.replace(/\/$/, '');

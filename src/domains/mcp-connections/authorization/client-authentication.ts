@@ -39,9 +39,8 @@ export function methodsFor(client: OAuthClient, server: AuthorizationServer): Me
 }
 
 /** A client with a secret sends it, whatever the list says: it would be refused without. */
-function bestOf(offered: readonly string[]): ClientAuthenticationMethod {
-  return offered.length === 0 || offered.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post';
-}
+const bestOf = (offered: readonly string[]): ClientAuthenticationMethod =>
+  offered.length === 0 || offered.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post';
 
 /** What a request has to carry: the header `Authorization`, or members of its form. */
 export function credentialsFor(
@@ -56,32 +55,27 @@ export function credentialsFor(
   return { form: method === 'client_secret_post' ? { client_id, client_secret } : { client_id } };
 }
 
-function basicCredentials({ client_id: id, client_secret: secret = '' }: OAuthClient): string {
-  return `${formEncoded(id)}:${formEncoded(secret)}`;
-}
+const basicCredentials = ({ client_id: id, client_secret: secret = '' }: OAuthClient): string =>
+  `${formEncoded(id)}:${formEncoded(secret)}`;
 
-function unencodedCredentials({ client_id: id, client_secret: secret = '' }: OAuthClient): string {
-  return `${id}:${secret}`;
-}
+const unencodedCredentials = ({ client_id: id, client_secret: secret = '' }: OAuthClient): string => `${id}:${secret}`;
 
 /** The encoding `application/x-www-form-urlencoded` (RFC 6749, appendix B). */
-function formEncoded(value: string): string {
-  return new URLSearchParams({ '': value }).toString().slice(1);
-}
+const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1);
 
 /** The parameters of all token requests to this server, in the form that the package takes. */
-export function authenticationOf(
-  method: ClientAuthenticationMethod,
-  client: OAuthClient,
-  { audience }: AuthorizationServer,
-): AddClientAuthentication {
-  return (headers, form) => {
+export const authenticationOf =
+  (
+    method: ClientAuthenticationMethod,
+    client: OAuthClient,
+    { audience }: AuthorizationServer,
+  ): AddClientAuthentication =>
+  (headers, form) => {
     const { authorization, form: members } = credentialsFor(method, client);
     if (authorization !== undefined) headers.set('Authorization', authorization);
     for (const [name, value] of Object.entries(members)) form.set(name, value);
     if (audience != null) form.set('audience', audience);
   };
-}
 
 /** Sends a request with each method until the server knows the client. @returns the answer, and the server with the method that has worked. */
 export async function withAuthentication<Answer>(

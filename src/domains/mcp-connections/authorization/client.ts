@@ -99,9 +99,8 @@ async function register(
   }
 }
 
-function isExpired({ client_secret_expires_at: expiresAt }: OAuthClient, now: Date): boolean {
-  return expiresAt !== undefined && expiresAt !== 0 && expiresAt * 1000 <= now.getTime();
-}
+const isExpired = ({ client_secret_expires_at: expiresAt }: OAuthClient, now: Date): boolean =>
+  expiresAt !== undefined && expiresAt !== 0 && expiresAt * 1000 <= now.getTime();
 
 /** Metadata of this client (RFC 7591, section 2). It uses a client secret if the server supports that. */
 export function clientMetadata(redirectUri: string, metadata?: AuthorizationServerMetadata) {
@@ -123,6 +122,5 @@ export const CALLBACK_PATH = '/v1/mcp-connections/oauth/callback';
 export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.json';
 
 /** The URL of the client id metadata document, which is also the client id. */
-export function clientMetadataUrlOf({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string {
-  return clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;
-}
+export const clientMetadataUrlOf = ({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string =>
+  clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;

@@ -89,8 +89,8 @@ const NEW_TOKEN_REFUSED =
   'the authorization was completed, but the MCP server refuses the new token: it may expect another scope, audience or resource';
 
 /** Deletes the pending authorization and returns it. Of concurrent callbacks only one gets it. */
-async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
-  return em.fork().transactional(async (transaction) => {
+const take = async ({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> =>
+  em.fork().transactional(async (transaction) => {
     const row = await transaction
       .getKysely<Readable<McpConnectionTables>>()
       .deleteFrom('mcp_authorization')
@@ -114,7 +114,6 @@ async function take({ em, secrets, now }: WorkContext, state: string): Promise<T
     connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was started, but not completed', now());
     return { ...pending, connection, redirectUri: row.redirect_uri, starter };
   });
-}
 
 /** Since the authorization was started, its key may have been revoked, and the user may have left the organization or lost the role. */
 async function mayStillManage(
@@ -195,12 +194,12 @@ function validateIssuer(server: NonNullable<McpConnection['authorizationServer']
 }
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted, or its starter has lost the right. */
-async function keep(
+const keep = async (
   { em, secrets, now, newId, requestId, requestIdOrigin, mcpObserver }: CallbackContext,
   { connection, starter, scope }: Taken,
   { tokens, server }: Grant,
-): Promise<boolean> {
-  return em.fork().transactional(async (transaction) => {
+): Promise<boolean> =>
+  em.fork().transactional(async (transaction) => {
     const locked = await lockSame(transaction, connection);
     if (!locked?.authorizationServer || !(await mayStillManage(transaction, locked, starter, now()))) return false;
     locked.authorizationServer = server;
@@ -218,7 +217,6 @@ async function keep(
     );
     return true;
   });
-}
 
 async function lockSame(
   em: EntityManager,

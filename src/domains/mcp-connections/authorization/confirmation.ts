@@ -87,9 +87,8 @@ const sealedCallback = z.strictObject({
   iss: z.string().optional(),
 });
 
-function sealCallback({ secrets }: PublicContext, { state, code, iss }: Callback): Promise<string> {
-  return secrets.seal(JSON.stringify({ state, code, iss }), PLACE);
-}
+const sealCallback = ({ secrets }: PublicContext, { state, code, iss }: Callback): Promise<string> =>
+  secrets.seal(JSON.stringify({ state, code, iss }), PLACE);
 
 async function openCallback({ secrets }: PublicContext, confirmation: string): Promise<Callback | undefined> {
   try {

@@ -104,13 +104,11 @@ export async function discoverIfPublished(
   return search.findServer(serverUrl, resource, options).catch(() => undefined);
 }
 
-function resourceWithoutMetadata(serverUrl: string, { resource }: DiscoveryOptions): Resource {
-  return {
-    resource: resource ?? resourceUrlFromServerUrl(serverUrl).href,
-    issuers: [],
-    scopesSupported: null,
-  };
-}
+const resourceWithoutMetadata = (serverUrl: string, { resource }: DiscoveryOptions): Resource => ({
+  resource: resource ?? resourceUrlFromServerUrl(serverUrl).href,
+  issuers: [],
+  scopesSupported: null,
+});
 
 /** One discovery, with what each place has answered. */
 class Search {
@@ -236,6 +234,5 @@ function resourceMetadataUrls(serverUrl: string, challenged: URL | undefined): U
   return [...new Set(urls.filter((url) => url !== undefined))].map((url) => new URL(url));
 }
 
-function isResourceOf(own: URL, resource: string): boolean {
-  return URL.canParse(resource) && checkResourceAllowed({ requestedResource: own, configuredResource: resource });
-}
+const isResourceOf = (own: URL, resource: string): boolean =>
+  URL.canParse(resource) && checkResourceAllowed({ requestedResource: own, configuredResource: resource });

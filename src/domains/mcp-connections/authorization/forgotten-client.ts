@@ -43,9 +43,8 @@ export async function forgetClient(
   if (isMetadataDocument(settings, client)) refuseMetadataDocument(connection);
 }
 
-export function isMetadataDocument(settings: WorkContext['settings'], client: OAuthClient | undefined): boolean {
-  return client?.client_id === clientMetadataUrlOf(settings);
-}
+export const isMetadataDocument = (settings: WorkContext['settings'], client: OAuthClient | undefined): boolean =>
+  client?.client_id === clientMetadataUrlOf(settings);
 
 export function refuseMetadataDocument(connection: McpConnection): void {
   const server = connection.authorizationServer;

@@ -25,9 +25,7 @@ interface Kind {
 }
 
 /** The next step for an administrator, by the code of an error. */
-export function adviceFor(code = ''): string {
-  return ADVICE[code] ?? '';
-}
+export const adviceFor = (code = ''): string => ADVICE[code] ?? '';
 
 const ADVICE: Readonly<Record<string, string>> = {
   invalid_client: '; check clientId and clientSecret, or authorize again to register a new client',
@@ -75,12 +73,9 @@ export const REGISTRATION: Kind = {
 };
 
 /** @param secrets What is sent, and is never repeated in a message. */
-export function oauthFetch(
-  work: OutboundWork,
-  kind: Kind,
-  secrets: readonly (string | undefined)[] = [],
-): OutboundFetch {
-  return async (url, init = {}) => {
+export const oauthFetch =
+  (work: OutboundWork, kind: Kind, secrets: readonly (string | undefined)[] = []): OutboundFetch =>
+  async (url, init = {}) => {
     const response = await work.fetch(url, init);
     const { host, pathname } = new URL(url);
     const body = await response.text();
@@ -105,7 +100,6 @@ export function oauthFetch(
     const usable = JSON.stringify({ ...changed, [kind.required]: String(required) });
     return withBody(response, usable, 'application/json');
   };
-}
 
 function refusalOf(kind: Kind, response: Response, address: string, document: unknown): RemoteFailedError {
   const described = describedIn(document);
@@ -128,13 +122,11 @@ function documentIn(body: string, response: Response): unknown {
   return parsedJson(body) ?? (isForm ? Object.fromEntries(new URLSearchParams(body)) : undefined);
 }
 
-function isPresent(value: unknown): value is string | number {
-  return (typeof value === 'string' && value !== '') || typeof value === 'number';
-}
+const isPresent = (value: unknown): value is string | number =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number';
 
-function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
-}
+const textIn = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value : undefined;
 
 /** Numbers, also those that are written as text. Anything else is unknown. */
 function numberIn(value: unknown): number | undefined {
@@ -142,6 +134,5 @@ function numberIn(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
-function defined(document: Document): Document {
-  return Object.fromEntries(Object.entries(document).filter(([, value]) => value !== undefined));
-}
+const defined = (document: Document): Document =>
+  Object.fromEntries(Object.entries(document).filter(([, value]) => value !== undefined));

@@ -133,9 +133,8 @@ async function reconnect(context: OperationContext, connection: McpConnection): 
 }
 
 /** Whether the token lacks a required scope. Such a token is not used again, but stays stored until a new one arrives. */
-function needsStepUp({ challengedScope, grantedScopes }: McpConnection): boolean {
-  return challengedScope?.split(' ').some((scope) => !grantedScopes?.includes(scope)) ?? false;
-}
+const needsStepUp = ({ challengedScope, grantedScopes }: McpConnection): boolean =>
+  challengedScope?.split(' ').some((scope) => !grantedScopes?.includes(scope)) ?? false;
 
 function ignoreRemoteFailure(error: unknown): undefined {
   if (!(error instanceof DomainError) || error.kind !== 'remoteFailed') throw error;

@@ -122,13 +122,9 @@ async function claimAndRenew(context: WorkContext, seen: McpConnection, renewal:
   return true;
 }
 
-function isPast(time: Date | null | undefined, now: Date): boolean {
-  return time != null && time <= now;
-}
+const isPast = (time: Date | null | undefined, now: Date): boolean => time != null && time <= now;
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms));
-}
+const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
 /** Why the last refresh failed. */
 function failureOf({ status, statusReason }: McpConnection): RemoteFailedError {
@@ -216,9 +212,8 @@ async function renew(
 }
 
 /** Tokens of older versions do not say which scope was asked for. */
-function grantedTo({ authType, grantedScopes }: McpConnection): string | undefined {
-  return authType === 'client_credentials' ? grantedScopes?.join(' ') : undefined;
-}
+const grantedTo = ({ authType, grantedScopes }: McpConnection): string | undefined =>
+  authType === 'client_credentials' ? grantedScopes?.join(' ') : undefined;
 
 async function requestTokens(
   work: OutboundWork,

@@ -32,8 +32,8 @@ const RemoteInput = inputType('RemoteMcpServerInput', remoteServer, { lists: { h
 const NAMED_LISTS = new Set(['env', 'headers']);
 
 /** Converts lists of names and values to the objects that the schema expects, and refuses a name that is given twice. */
-function withRecords(given: object, context: z.RefinementCtx): object {
-  return Object.fromEntries(
+const withRecords = (given: object, context: z.RefinementCtx): object =>
+  Object.fromEntries(
     Object.entries(given).map(([field, value]: [string, unknown]) => {
       if (!NAMED_LISTS.has(field) || !Array.isArray(value)) return [field, value];
       const pairs = (value as NamedValue[]).map((pair): [string, string | null] => [pair.name, pair.value ?? null]);
@@ -50,7 +50,6 @@ function withRecords(given: object, context: z.RefinementCtx): object {
       return [field, Object.fromEntries(pairs)];
     }),
   );
-}
 
 interface NamedValue {
   readonly name: string;
@@ -71,21 +70,19 @@ function pathInFields({ path, key }: Fault, fields: unknown): readonly string[] 
 const CONNECTION = { names: { mcpConnectionId: 'mcpServerId' }, ids: { mcpConnectionId: 'McpServer' } };
 
 /** The payload of a mutation that creates or authorizes a connection. */
-function resultFields(t: PayloadFields<ConnectionResult>, mcpServer: string) {
-  return {
-    mcpServer: t.field({
-      type: McpServerType,
-      description: mcpServer,
-      resolve: ({ connection }) => connectionRow(connection),
-    }),
-    authorizationUrl: t.expose('authorizationUrl', {
-      type: 'URL',
-      nullable: true,
-      description:
-        'Address that the user must open in a browser within 10 minutes to authorize the connection. Null when no authorization by a user is needed, as by a server that works without authorization: then the connection is `CONNECTED`, and its `issuer` is null.',
-    }),
-  };
-}
+const resultFields = (t: PayloadFields<ConnectionResult>, mcpServer: string) => ({
+  mcpServer: t.field({
+    type: McpServerType,
+    description: mcpServer,
+    resolve: ({ connection }) => connectionRow(connection),
+  }),
+  authorizationUrl: t.expose('authorizationUrl', {
+    type: 'URL',
+    nullable: true,
+    description:
+      'Address that the user must open in a browser within 10 minutes to authorize the connection. Null when no authorization by a user is needed, as by a server that works without authorization: then the connection is `CONNECTED`, and its `issuer` is null.',
+  }),
+});
 
 mutation(createMcpConnection, {
   name: 'createMcpServer',

@@ -37,9 +37,7 @@ export interface DescribedError {
   readonly description: string | undefined;
 }
 
-export function describedError(body: string): DescribedError | undefined {
-  return describedIn(parsedJson(body));
-}
+export const describedError = (body: string): DescribedError | undefined => describedIn(parsedJson(body));
 
 /** Frameworks describe errors in members of their own. */
 export function describedIn(document: unknown): DescribedError | undefined {
@@ -54,9 +52,8 @@ export function describedIn(document: unknown): DescribedError | undefined {
   return described.code === undefined && described.description === undefined ? undefined : described;
 }
 
-function textIn(value: unknown): string | undefined {
-  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined;
-}
+const textIn = (value: unknown): string | undefined =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined;
 
 /** The code and the description: `invalid_scope: "unknown scope"`. */
 export function sayError({ code, description }: DescribedError): string {

@@ -152,13 +152,13 @@ class Attempt {
 }
 
 /** The specification asks for HTTP 404. Some servers answer with another status and say it in words. */
-function saysLostSession(httpStatus: number | undefined, text: string): boolean {
-  return httpStatus === 404 || httpStatus === 410 || ((httpStatus ?? 400) === 400 && /session/i.test(text));
-}
+const saysLostSession = (httpStatus: number | undefined, text: string): boolean =>
+  httpStatus === 404 || httpStatus === 410 || ((httpStatus ?? 400) === 400 && /session/i.test(text));
 
-function headersFor({ headers, accessToken }: Access): Record<string, string> {
-  return { ...headers, ...(accessToken !== undefined && { Authorization: `Bearer ${accessToken}` }) };
-}
+const headersFor = ({ headers, accessToken }: Access): Record<string, string> => ({
+  ...headers,
+  ...(accessToken !== undefined && { Authorization: `Bearer ${accessToken}` }),
+});
 
 function optionsFor(opening: Opening) {
   if (opening.probes) return { versionNegotiation: { mode: 'auto' as const, probe: { timeoutMs: 30_000 } } };
@@ -180,9 +180,7 @@ export async function checkServer(client: Client, info: ServerInfo, { signal }: 
   return info;
 }
 
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
-}
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms).unref());
 
 /** Stops waiting when the signal aborts, also when the server keeps a stream open and sends nothing. */
 async function beforeAbort<Result>(

@@ -109,9 +109,11 @@ async function offerAuthorization(attempt: Omit<RefusedAttempt, 'server' | 'need
   );
 }
 
-function wishesOf({ authorizationServer, resource, clientId }: Target) {
-  return { knownIssuer: authorizationServer?.issuer, resource, hasClient: clientId != null };
-}
+const wishesOf = ({ authorizationServer, resource, clientId }: Target) => ({
+  knownIssuer: authorizationServer?.issuer,
+  resource,
+  hasClient: clientId != null,
+});
 
 /** With the settings of the connection, and what is known from earlier authorizations. */
 function serverFor({ authorizationServer: known, audience }: Target, found: AuthorizationServer): AuthorizationServer {
@@ -129,13 +131,11 @@ interface RefusedAttempt {
   readonly needed: AuthorizationNeeded;
 }
 
-export function ping(
+export const ping = (
   work: OutboundWork,
   { serverUrl }: Pick<Target, 'serverUrl'>,
   access: Access,
-): Promise<ServerInfo> {
-  return withServer(work, serverUrl ?? '', access, (client, info) => checkServer(client, info, work));
-}
+): Promise<ServerInfo> => withServer(work, serverUrl ?? '', access, (client, info) => checkServer(client, info, work));
 
 async function connectByClient(attempt: RefusedAttempt): Promise<Outcome> {
   const { work, target, server, needed } = attempt;
@@ -187,11 +187,11 @@ async function beginAuthorization(attempt: RefusedAttempt): Promise<Outcome> {
   };
 }
 
-function choose(
+const choose = (
   { context: { settings, now }, work, target, credentials, server }: RefusedAttempt,
   scope: string | undefined,
-): Promise<OAuthClient> {
-  return chooseClient(work, server, {
+): Promise<OAuthClient> =>
+  chooseClient(work, server, {
     given: target.clientId == null ? undefined : { clientId: target.clientId, clientSecret: credentials.clientSecret },
     givenFor: target.authorizationServer?.issuer,
     stored: credentials.registration,
@@ -200,9 +200,6 @@ function choose(
     scope,
     now: now(),
   });
-}
 
 /** The hash of a `state`. Only the hash is stored, because the `state` is the credential of the callback. */
-export function hashState(state: string): Buffer {
-  return createHash('sha256').update(state).digest();
-}
+export const hashState = (state: string): Buffer => createHash('sha256').update(state).digest();

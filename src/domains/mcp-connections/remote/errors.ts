@@ -53,9 +53,7 @@ export class RefusedError extends RemoteFailedError {
 }
 
 /** Whether the server accepts the token, but not what it may do. Another user, or another client, may do more. */
-export function isForbidden(error: unknown): boolean {
-  return error instanceof RefusedError && error.httpStatus === 403;
-}
+export const isForbidden = (error: unknown): boolean => error instanceof RefusedError && error.httpStatus === 403;
 
 /** The server requires authorization, or more scopes (RFC 6750, section 3). */
 export class AuthorizationNeeded extends Error {
@@ -116,9 +114,8 @@ const MIN_SECRET = 6;
 const HIDDEN = '[hidden]';
 
 /** Replaces credentials in the text of a server, which can repeat what was sent to it. No message shows one. */
-export function hideSecrets(text: string, secrets: readonly (string | undefined)[]): string {
-  return secrets.reduce<string>(
+export const hideSecrets = (text: string, secrets: readonly (string | undefined)[]): string =>
+  secrets.reduce<string>(
     (hidden, secret = '') => (secret.length < MIN_SECRET ? hidden : hidden.replaceAll(secret, HIDDEN)),
     text,
   );
-}

@@ -140,9 +140,8 @@ const EVENTS = /^\s*(?:event|data|id|retry)?:/;
 /** One of them has every message of JSON-RPC. */
 const MEMBERS = ['jsonrpc', 'result', 'error'];
 
-function notMcp(host: string, what: string): MisconfiguredError {
-  return new MisconfiguredError(`no MCP server answers there: ${host} answered with ${what}; check the address`);
-}
+const notMcp = (host: string, what: string): MisconfiguredError =>
+  new MisconfiguredError(`no MCP server answers there: ${host} answered with ${what}; check the address`);
 
 interface SentRequest {
   readonly id: string | number | undefined;
@@ -150,9 +149,7 @@ interface SentRequest {
 }
 type RequestWithId = SentRequest & AnsweredRequest;
 
-function isWithId(request: SentRequest | undefined): request is RequestWithId {
-  return request?.id !== undefined;
-}
+const isWithId = (request: SentRequest | undefined): request is RequestWithId => request?.id !== undefined;
 
 function requestIn(body: unknown): SentRequest | undefined {
   const message = typeof body === 'string' ? parsedJson(body) : undefined;

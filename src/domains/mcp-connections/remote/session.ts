@@ -28,9 +28,8 @@ import { usableToken } from '../authorization/token-refresh.ts';
 const NOTE_INTERVAL_MS = 60_000;
 
 /** Whether a connection was found to work so recently that it is not recorded again. */
-export function isNoted(status: string, lastCheckedAt: Date | null | undefined, now: Date): boolean {
-  return status === 'CONNECTED' && lastCheckedAt != null && now.getTime() - lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
-}
+export const isNoted = (status: string, lastCheckedAt: Date | null | undefined, now: Date): boolean =>
+  status === 'CONNECTED' && lastCheckedAt != null && now.getTime() - lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
 
 /**
  * Calls `use` with a client that is connected to the server. A token that the server refuses is refreshed once.
@@ -142,9 +141,7 @@ export async function noteFailure(
   return noted;
 }
 
-function isRefusalOfToken(error: unknown): boolean {
-  return error instanceof AuthorizationNeeded || isForbidden(error);
-}
+const isRefusalOfToken = (error: unknown): boolean => error instanceof AuthorizationNeeded || isForbidden(error);
 
 function statusAfter(failure: DomainError): Exclude<Status, 'CONNECTED' | 'STORED'> {
   if (failure instanceof AuthorizationLostError) return 'AUTHORIZATION_REQUIRED';

@@ -59,9 +59,8 @@ function serverInfoIn(info: unknown): Document {
   return { name: textOf(name), version: textOf(version) };
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
+const textOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 
 /** Changes a JSON-RPC message that answers this request. Requests and notifications of the server are left as they are. */
 export function changeMessage(message: unknown, request: AnsweredRequest): unknown {
@@ -99,8 +98,7 @@ function withoutNulls(value: unknown): unknown {
   return isObject(value) ? membersWithoutNulls(value) : value;
 }
 
-export function membersWithoutNulls(document: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
+export const membersWithoutNulls = (document: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
     Object.entries(document).flatMap(([name, item]) => (item === null ? [] : [[name, withoutNulls(item)]])),
   );
-}

@@ -64,9 +64,8 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<Li
 }
 
 /** Says that a server has more tools than were read. */
-export function cutNotice(count: number): string {
-  return `the server has more tools: only the first ${count} are listed, because a list has at most ${WORK.tools} tools, ${WORK.pages} pages and 4 MiB`;
-}
+export const cutNotice = (count: number): string =>
+  `the server has more tools: only the first ${count} are listed, because a list has at most ${WORK.tools} tools, ${WORK.pages} pages and 4 MiB`;
 
 /** Some servers announce tools and have none. */
 function ignoreUnknownMethod(error: unknown): undefined {
