@@ -141,6 +141,7 @@ const WITH_ORIGIN: ReadonlySet<string> = new Set([
   'connectApp',
   'exportOrganization',
   'exportAuditLog',
+  'exportSession',
   'acceptOrganizationInvitation',
 ]);
 

@@ -29,7 +29,9 @@ interface Reading<Map = string> {
 export const BASE = join(homedir(), '.workspace-recorder');
 export const SETTINGS = join(BASE, 'settings.json');
 /** What `install` has saved for the hooks. */
-export const SAVED: Settings = ['sync', 'import', 'status'].includes(process.argv[2] ?? '') ? readSettings() : {};
+export const SAVED: Settings = ['sync', 'import', 'status', 'pull'].includes(process.argv[2] ?? '')
+  ? readSettings()
+  : {};
 export const KEY = process.env['KEY'] ?? SAVED.KEY ?? '';
 /** What `login` has stored: a file for each gateway. */
 export const LOGINS = join(configurationFolder(), 'workspace-gateway');

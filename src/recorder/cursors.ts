@@ -19,6 +19,8 @@ export interface Cursor {
   isCustom?: boolean;
   isOpen?: boolean;
   isDeleted?: boolean;
+  /** The session from which the file was pulled, as long as nothing was sent since. */
+  continuedFrom?: string | undefined;
 }
 
 /** Lines that are being sent. */

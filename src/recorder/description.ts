@@ -101,7 +101,7 @@ function nameFrom(text: string, length: number) {
   );
 }
 
-function realPath(path: string) {
+export function realPath(path: string) {
   try {
     return fs.realpathSync(path);
   } catch {
@@ -133,7 +133,7 @@ function wordsOf(given: Line) {
 }
 
 /** The name of the git remote, or of the folder. */
-function projectOf(cwd: string | undefined, remote: string | undefined) {
+export function projectOf(cwd: string | undefined, remote?: string) {
   const url = remote ?? (cwd === undefined ? undefined : remoteOf(cwd)) ?? '';
   // Before the path there can be credentials, and after it too.
   const path = url.replace(/[?#].*$/, '').replace(/^\w[\w+.-]*:\/\/[^/]*|^[^/]*@[^/:]*:?/, '');

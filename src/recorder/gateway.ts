@@ -47,7 +47,7 @@ export async function post(
   if (status >= 200 && status < 300) {
     return JSON.parse(text) as Answer;
   }
-  const message = /"error":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text.slice(0, 200);
+  const message = messageIn(text);
   if (status === 408 || status === 429 || status >= 500)
     throw new Problem(
       `the gateway answered ${status}: ${message}`,
@@ -63,25 +63,54 @@ export async function answerOf(
   headers: Record<string, string>,
   method: string,
 ) {
+  const response = await requested(path, () => ({
+    method,
+    body,
+    headers,
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  }));
+  try {
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (error) {
+    throw new Problem(reasonOf(error));
+  }
+}
+
+/** Sends a request, once more with a new token if that of the login has expired. */
+async function requested(path: string, init: () => Omit<RequestInit, 'headers'> & { headers: Record<string, string> }) {
   if (KEY !== '') return send(KEY);
   const token = await accessToken(GATEWAY);
   const answer = await send(token);
   return answer.status === 401 ? send(await accessToken(GATEWAY, token)) : answer;
 
   async function send(credential: string) {
+    const { headers, ...rest } = init();
     try {
-      const response = await fetch(`${GATEWAY}${path}`, {
-        method,
+      return await fetch(`${GATEWAY}${path}`, {
+        ...rest,
         headers: { Authorization: `Bearer ${credential}`, ...headers },
-        body,
-        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });
-      return { status: response.status, headers: response.headers, text: await response.text() };
     } catch (error) {
       throw new Problem(reasonOf(error));
     }
   }
 }
+
+/** The body of an answer, of any length. @throws Refusal, or Problem without an answer */
+export async function download(path: string): Promise<AsyncIterable<Uint8Array>> {
+  const response = await requested(path, () => ({ headers: {} }));
+  if (response.ok && response.body) return response.body;
+  const text = await response.text();
+  throw new Refusal(response.status, messageIn(text));
+}
+
+export async function getJson<Body>(path: string): Promise<Body> {
+  const chunks = [];
+  for await (const chunk of await download(path)) chunks.push(chunk);
+  return JSON.parse(Buffer.concat(chunks).toString()) as Body;
+}
+
+const messageIn = (text: string) => /"error":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text.slice(0, 200);
 
 export const postJson = (path: string, body: object, key: string) =>
   post(path, JSON.stringify(body), { 'Content-Type': 'application/json', 'Idempotency-Key': key });

@@ -10,6 +10,7 @@
 //
 //   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI and pi have left on this machine, after a question
 //   node record.mjs install                              lets Claude Code and Codex call `sync` at the end of each turn; `uninstall` undoes it
+//   node record.mjs pull SESSION                         writes the files of a session of Claude Code or Codex to this machine, and says how to go on with it here; without SESSION it lists the last ones of this project
 //   node record.mjs status                               says whether the hooks record, and ends with 1 if not
 //
 // Options of import and sync
@@ -18,6 +19,10 @@
 //   --exclude FOLDER       leaves out the work in a folder; can be repeated. A file .workspace-ignore in the folder does the same
 //   --public               the whole organization can read the sessions
 //   --dry-run              only says what would be sent; --yes sends without a question
+//
+// Options of pull
+//   --into FOLDER          the folder to work in; by default this one. Folders in the files become those of this machine
+//   --force                writes over a file that differs
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
@@ -60,6 +65,7 @@ import { runInstall, runUninstall } from './hooks.ts';
 import { runImport, runSync } from './import.ts';
 import { isRunning, runsIn, Spool, type State } from './spool.ts';
 import { endsInError, goesOn, programOf, titleOf } from './agents.ts';
+import { runPull } from './pull.ts';
 import { runStatus, sayLastError } from './status.ts';
 import { sendEachSecond, Sender, sendRest } from './sender.ts';
 
@@ -151,6 +157,7 @@ const COMMANDS: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   install: runInstall,
   uninstall: runUninstall,
   status: runStatus,
+  pull: runPull,
 };
 
 async function main() {

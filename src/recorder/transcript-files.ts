@@ -24,7 +24,7 @@ export interface Transcript extends Found {
   subagent?: string | undefined;
 }
 
-const folderIn = (name: string, other: string) => process.env[name] || join(homedir(), other);
+export const folderIn = (name: string, other: string) => process.env[name] || join(homedir(), other);
 
 const KINDS: readonly { agent: string; format: string; folders: () => string[]; file: RegExp }[] = [
   {
@@ -76,7 +76,7 @@ const KINDS: readonly { agent: string; format: string; folders: () => string[]; 
 export const TRANSCRIPT_AGENTS = KINDS.map(({ agent }) => agent);
 
 /** All files below a folder. */
-function* filesIn(folder: string): Generator<string> {
+export function* filesIn(folder: string): Generator<string> {
   let entries: fs.Dirent[] = [];
   try {
     entries = fs.readdirSync(folder, { withFileTypes: true });
@@ -156,8 +156,8 @@ function kindOf(path: string, agent: string | undefined): [string, string] {
   return [agent ?? ofFormat ?? (format === 'auto' ? 'agent' : format), format];
 }
 
-const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
-const nameOf = (path: string) => basename(path).replace(/\.\w+$/, '');
+export const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+export const nameOf = (path: string) => basename(path).replace(/\.\w+$/, '');
 
 /** Says to which sessions files belong; those of subagents are after the others. */
 export function identify(due: readonly Found[], all: readonly Found[]): Transcript[] {

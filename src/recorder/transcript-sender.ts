@@ -162,9 +162,34 @@ async function startOf(sending: Sending): Promise<Cursor> {
   )
     return known;
   if (!nextBatch(source.read, 0, undefined, isIdle)) return known;
-  const { files, ...ensured } = await ensure(transcript, options);
+  const { files, ...ensured } = await ensure(transcript, options, known.continuedFrom);
+  const next = { ...known, ...ensured, continuedFrom: undefined };
+  if (known.continuedFrom !== undefined) {
+    // What was pulled from a session of one's own has arrived there.
+    if (known.continuedFrom === ensured.session && linesIn(source.read(start, end - start)).mark === mark) return next;
+    await tellForms(source, { session: ensured.session, name: transcript.name, until: end }, options);
+  }
   // A gateway of 1.0 does not say what has arrived.
-  return { ...known, ...ensured, ...(files && placeOf(sending, files)) };
+  return { ...next, ...(files && placeOf(sending, files)) };
+}
+
+/** Tells the gateway how a pull has written lines, so that it knows them in this form, too. */
+export async function tellForms(
+  { read }: Pick<Source, 'read'>,
+  { session, name, until }: { session: string; name: string; until: number },
+  { waitMs }: Pick<SendingOptions, 'waitMs'>,
+) {
+  const within = (position: number, length: number) => read(position, Math.min(length, until - position));
+  for (let [at, lines] = [0, 0]; at < until;) {
+    const next = nextBatch(within, at, undefined, true);
+    if (!next) return;
+    const path = `/v1/sessions/${session}/events?file=${encodeURIComponent(name)}&fromLine=${lines + 1}&pulled=true`;
+    const headers = { 'Content-Type': 'application/x-ndjson; format=auto' };
+    const body = new Uint8Array(next.lines.at(-1) === 10 ? next.lines.subarray(0, -1) : next.lines);
+    if (body.length > 0) await patiently(waitMs, () => post(path, body, headers));
+    lines += linesIn(next.lines).count;
+    at = next.end;
+  }
 }
 
 /** The place after the lines of the file that have arrived; the beginning if the file has others. */
@@ -249,10 +274,16 @@ function put({ agent, sourceId }: Transcript, body: object) {
 }
 
 /** Creates the session, or finds it. */
-async function ensure(transcript: Transcript, options: SendingOptions) {
+async function ensure(transcript: Transcript, options: SendingOptions, continuedFrom: string | undefined) {
   const { body, isCustom } = describe(transcript);
   const visibility = options.public ? 'public' : 'private';
-  const { id, state, files } = await patiently(options.waitMs, () => put(transcript, { ...body, visibility }));
+  const { id, state, files } = await patiently(options.waitMs, () =>
+    put(transcript, { ...body, visibility, continuedFrom }).catch((error: unknown) => {
+      // It was deleted meanwhile.
+      if (continuedFrom === undefined || !(error instanceof Refusal) || error.status !== 404) throw error;
+      return put(transcript, { ...body, visibility });
+    }),
+  );
   if (state?.current === 'queued') await patiently(options.waitMs, () => open(id));
   return { session: id, title: body.title, isCustom, files };
 }

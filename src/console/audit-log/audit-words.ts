@@ -14,6 +14,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       redactSessionEvents: 'Redacted texts',
       holdSession: 'Held the session',
       releaseSession: 'Released the session',
+      exportSession: 'Exported the transcript',
       deleteSession: 'Deleted the session',
       appendSessionEvents: 'Recorded events',
       appendSessionLines: 'Recorded lines of an agent',

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { withOrganization } from '../parts/address.ts';
+import { Copyable } from '../parts/copyable.tsx';
 import { Rename } from '../parts/dialogs.tsx';
 import { durationOf } from '../parts/amounts.ts';
 import { usageWords } from './event-content.ts';
@@ -51,6 +52,12 @@ export function SessionDetails({ session, reason, isFinished, models, onChange, 
         <p class="description" tabindex={0}>
           {description}
         </p>
+      )}
+      {/^(?:claude|codex)$/.test(session.source?.agent ?? '') && (
+        <div>
+          <p>Go on with this session on another machine, in the folder of the project:</p>
+          <Copyable text={`node record.mjs pull ${id}`} />
+        </div>
       )}
       <Facts
         facts={[

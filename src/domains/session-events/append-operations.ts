@@ -20,8 +20,16 @@ import { lineIn } from './line-keys.ts';
 import { redactDocuments } from '../../core/redaction/redact.ts';
 import { type CutParts, SEARCHED_END, cutPartedCredentials } from './parted-credentials.ts';
 import { type StoredMemory, readMemory } from './read-memory.ts';
-import { type GivenLines, type SortedLines, isOfSource, rememberStored, sortLines } from './received-lines.ts';
+import {
+  type GivenLines,
+  type SortedLines,
+  type FilePlace,
+  rememberForms,
+  sortLines,
+  sourceOfSession,
+} from './received-lines.ts';
 import { cutStoredEnd } from './redaction-operations.ts';
+import { rememberStored } from './stored-lines.ts';
 import { usageOf } from './totals.ts';
 
 export interface AppendedEvents {
@@ -60,8 +68,10 @@ export const appendSessionLines = defineOperation({
   input: appendSessionLinesInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, input): Promise<AppendedEvents> => {
-    const { sessionId, batchId, file, text } = input;
+    const { sessionId, batchId, file, fromLine = 1, text } = input;
     const given = await linesOf(text);
+    if (input.pulled === 'true' && file !== undefined)
+      return appendForms(context, sessionId, given, { file, fromLine });
     if (given.lines.length === 0 && (file === undefined || given.count === 0)) return appendNothing(context, sessionId);
     const contentHash = createHash('sha256').update(`${input.format}\n${text}`).digest('base64url');
     return inAppendQueue(context, sessionId, async () => {
@@ -101,10 +111,11 @@ async function sortedLines(
   { given, memory: { linesUntil, lastId } }: { readonly given: GivenLines; readonly memory: StoredMemory },
 ): Promise<SortedLines | 'again' | undefined> {
   const isOfFile = file !== undefined || FILE_FORMATS.has(format) || OF_OLD_FILES.test(batchId ?? '');
-  if (!isOfFile || !(await isOfSource(context, sessionId))) return undefined;
+  const source = isOfFile ? await sourceOfSession(context, sessionId) : undefined;
+  if (!source) return undefined;
   await requireSessionChange(context, sessionId);
-  if (linesUntil === lastId)
-    return sortLines(context, sessionId, given, file === undefined ? undefined : { file, fromLine: fromLine ?? 1 });
+  const place = file === undefined ? undefined : { file, fromLine: fromLine ?? 1 };
+  if (linesUntil === lastId) return sortLines(context, sessionId, given, { ...source, place });
   await rememberStored(context, sessionId, { linesUntil, lastId });
   return 'again';
 }
@@ -155,10 +166,14 @@ async function storeLines(
       return { offset: first + 1, text: text ?? lineIn(events.slice(first, firsts[index + 1])) };
     }),
   );
+  const uncounted = new Set<number>();
+  for (const index of sorted?.uncounted ?? [])
+    for (let event = firsts[index] ?? 0; event < (firsts[index + 1] ?? events.length); event += 1) uncounted.add(event);
   const stored = await store(context, {
     sessionId,
     batchId,
     events,
+    counted: events.filter((_, event) => !uncounted.has(event)),
     contentHash,
     format: { memory: memory.toJson(), version },
     received,
@@ -184,6 +199,20 @@ function nothingNew(sessionId: SessionId, { lastId }: StoredMemory, { repeated }
 
 /** So often lines are converted again because the stream has changed meanwhile: another gateway has appended, or its memory was redacted. */
 const MAX_ATTEMPTS = 20;
+
+/** Nothing is stored of the lines but how a pull has written them. @throws NotFoundError and ForbiddenError like an append. */
+async function appendForms(
+  context: OperationContext,
+  sessionId: SessionId,
+  given: GivenLines,
+  place: FilePlace,
+): Promise<AppendedEvents> {
+  const answer = await appendNothing(context, sessionId);
+  if (!(await sourceOfSession(context, sessionId)))
+    throw new ConflictError('WRONG_STATE', 'the session has no transcript', ['pulled']);
+  await rememberForms(context, sessionId, given, place);
+  return answer;
+}
 
 /** For a body without lines. @throws NotFoundError and ForbiddenError like an append. */
 async function appendNothing(context: OperationContext, sessionId: SessionId): Promise<AppendedEvents> {
@@ -228,8 +257,8 @@ function answerOf(
 
 /** Undefined when the stream has changed since the memory of the format was read. */
 async function store(context: OperationContext, appended: Appended): Promise<StoredIds | undefined> {
-  const { sessionId, events } = appended;
-  const usage = await usageOf(events.map(({ eventData }) => eventData));
+  const { sessionId, events, counted = events } = appended;
+  const usage = await usageOf(counted.map(({ eventData }) => eventData));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
   const entry = auditEntry(context, 'appendSessionEvents', target);

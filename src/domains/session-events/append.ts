@@ -23,8 +23,10 @@ import {
 } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
-import type { LinePlaces } from './received-lines.ts';
+import type { LinePlaces, LineRow } from './received-lines.ts';
 import type { AddedUsage, ReportedUsage } from './totals.ts';
+
+type Nullable<Row> = { [Name in keyof Row]-?: Exclude<Row[Name], undefined> | null };
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
@@ -35,6 +37,8 @@ export interface Appended extends AppendSessionEventsInput {
   /** Identifies the lines from which the events were made. */
   readonly contentHash?: string | null;
   readonly usage?: ReportedUsage | undefined;
+  /** The events that count here; all when absent. */
+  readonly counted?: AppendSessionEventsInput['events'];
   /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
   readonly format?: { readonly memory: string; readonly version: string };
   /** Of lines of a transcript: what is remembered of them. */
@@ -229,13 +233,23 @@ function rememberBatch({ id, organizationId, batch, at, count, hash }: SharedVal
 }
 
 function rememberLines(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
-  const places = sql<{ line: number | null; key: string; stored: string | null; at: number | null; of: number | null }>`
-    json_to_recordset(${value('places')}::json)`.as<'p'>(
-    sql`p(line bigint, key uuid, stored uuid, at int, "of" bigint)`,
+  const places = sql<Nullable<LineRow>>`json_to_recordset(${value('places')}::json)`.as<'p'>(
+    sql`p(line bigint, key uuid, stored uuid, at int, "of" bigint, is_repeated boolean, text text, cr boolean)`,
   );
   return afterHead
     .insertInto('transcript_line')
-    .columns(['session_id', 'file', 'line', 'organization_id', 'key', 'stored_key', 'event_id', 'is_repeated'])
+    .columns([
+      'session_id',
+      'file',
+      'line',
+      'organization_id',
+      'key',
+      'stored_key',
+      'event_id',
+      'is_repeated',
+      'text',
+      'has_return',
+    ])
     .expression(
       afterHead
         .selectFrom(['head', places])
@@ -247,7 +261,9 @@ function rememberLines(value: ValueOf<Given>, { id, organizationId }: SharedValu
           'p.key',
           'p.stored as stored_key',
           sql<number | null>`coalesce(head.base + p.at, p.of)`.as('event_id'),
-          sql<boolean>`p.at is null`.as('is_repeated'),
+          'p.is_repeated',
+          'p.text',
+          sql<boolean>`coalesce(p.cr, false)`.as('has_return'),
         ]),
     )
     .onConflict((conflict) => conflict.doNothing());

@@ -88,6 +88,10 @@ const TranscriptLineSchema = defineEntity({
     /** The first event of the line, or of the one that it repeats. */
     eventId: p.bigint('number').nullable(),
     isRepeated: p.boolean(),
+    /** The line itself, where that of its event has other bytes, or it is blank. */
+    text: p.text().nullable(),
+    /** Whether the line ends with a carriage return, which is not part of its event. */
+    hasReturn: p.boolean().default(false),
   },
   indexes: [
     { name: 'transcript_line_key_index', properties: ['sessionId', 'key'] },

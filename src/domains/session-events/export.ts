@@ -1,4 +1,5 @@
-import { NotFoundError } from '../../core/errors.ts';
+import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { pagesOf, pagesWithRights } from '../../core/exported-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
@@ -15,10 +16,13 @@ import {
 } from '../sessions/public.ts';
 import { exportSessionInput } from './input.ts';
 import { type SessionEventRow, pageOfEvents } from './queries.ts';
+import { type FileLines, transcriptOf } from './transcript-export.ts';
 
 /** Reads a whole session, page by page. Only one page is in memory. */
 
-export interface ExportedSession {
+export type ExportedSession = ExportedEvents | { readonly session: SessionRow; readonly lines: FileLines };
+
+export interface ExportedEvents {
   readonly session: SessionRow;
   readonly usage: SessionUsage;
   readonly pages: Pages;
@@ -27,14 +31,20 @@ export interface ExportedSession {
 export const exportSession = defineOperation({
   name: 'exportSession',
   description:
-    'Exports a session as a file: every event, one on a line (`ndjson`), or the transcript as a person reads it (`markdown`).',
+    'Exports a session as a file: every event, one on a line (`ndjson`), the transcript as a person reads it (`markdown`), or the files of Claude Code or Codex as they were received (`transcript`), which `record.mjs pull` writes to another machine; that one is in the audit log.',
   access: READ_SESSIONS,
   input: exportSessionInput,
-  errors: [NotFoundError],
-  run: async (context, { sessionId }): Promise<ExportedSession> => {
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { sessionId, format }): Promise<ExportedSession> => {
     const { lastId } = await readStreamHead(context, sessionId);
     const [session] = await readSessions(context, [sessionId]);
     if (!session) throw sessionNotFound();
+    if (format === 'transcript') {
+      const lines = await transcriptOf(context, session);
+      const target = { type: 'Session' as const, id: sessionId, detail: format };
+      await recordAudit(context.em.fork(), auditEntry(context, 'exportSession', target));
+      return { session, lines };
+    }
     const usage = await readSessionUsage(context, { sessionId });
     return { session, usage, pages: pagesUpTo(context, sessionId, lastId) };
   },

@@ -74,6 +74,12 @@ export const appendSessionLinesInput = z
       .max(2 ** 31 - 1)
       .optional()
       .describe('The number of the first of these lines in the file, from 1. Blank lines count.'),
+    pulled: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe(
+        'Whether a pull has written these lines to a file: they are only remembered as forms of the lines there.',
+      ),
     resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
     text: z.string(),
   })
@@ -84,10 +90,14 @@ export const appendSessionLinesInput = z
   .refine(({ file, fromLine }) => (file === undefined) === (fromLine === undefined), {
     path: ['fromLine'],
     ...rule('CONFLICTING', 'file and fromLine belong together'),
+  })
+  .refine(({ pulled, file }) => pulled === 'false' || file !== undefined, {
+    path: ['pulled'],
+    ...rule('CONFLICTING', 'needs file and fromLine'),
   });
 export type AppendSessionLinesInput = z.output<typeof appendSessionLinesInput>;
 
-export const EXPORT_FORMATS = ['ndjson', 'markdown'] as const;
+export const EXPORT_FORMATS = ['ndjson', 'markdown', 'transcript'] as const;
 
 export const exportSessionInput = z.strictObject({
   sessionId,

@@ -25,17 +25,23 @@ import type { FormatName } from './formats/names.ts';
  * or would become more than its share, is kept as it is.
  */
 
-/** The lines of a body, with their numbers from 0. Blank lines are left out, but count. */
+/** The lines of a body, with their numbers from 0. Blank lines are apart, but count. */
 export async function linesOf(text: string): Promise<GivenLines> {
   const slices = new WorkSlices();
   const [lines, numbers]: [string[], number[]] = [[], []];
+  const blanks: [number, string][] = [];
+  const returns = new Set<number>();
   let count = 0;
   for (let start = 0, end = 0; start < text.length; start = end + 1, count += 1) {
     if (slices.isOver()) await slices.pause();
     end = text.indexOf('\n', start);
     if (end === -1) end = text.length;
     const line = text.slice(start, end);
-    if (line.trim() === '') continue;
+    if (line.trim() === '') {
+      if (line !== '' && blanks.length < WORK.lines) blanks.push([count, line]);
+      continue;
+    }
+    if (line.endsWith('\r')) returns.add(count);
     lines.push(withoutReturn(line));
     numbers.push(count);
     if (lines.length > WORK.lines)
@@ -46,7 +52,7 @@ export async function linesOf(text: string): Promise<GivenLines> {
         WORK.lines,
       );
   }
-  return { lines, numbers, count };
+  return { lines, numbers, count, blanks, returns };
 }
 
 export const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);

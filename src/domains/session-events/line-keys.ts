@@ -48,11 +48,18 @@ export async function keysOf(context: OperationContext, lines: readonly string[]
 }
 
 async function redactedKey(line: string): Promise<Key | undefined> {
-  if (!mayHaveCredential(line)) return undefined;
+  const text = await redactedLine(line);
+  return text === line ? undefined : keyOf(text);
+}
+
+/** The line as it is stored, with its credentials replaced. */
+export async function redactedLine(line: string): Promise<string> {
+  if (!mayHaveCredential(line)) return line;
   const isJson = /^\s*\{/.test(line) && isParsed(line);
   const { documents, secrets } = await redactDocuments([isJson ? line : JSON.stringify(line)]);
   const [text = ''] = documents;
-  return secrets === 0 ? undefined : keyOf(isJson ? text : (JSON.parse(text) as string));
+  if (secrets === 0) return line;
+  return isJson ? text : (JSON.parse(text) as string);
 }
 
 function isParsed(line: string): boolean {

@@ -6,7 +6,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { type SessionTables, type TranscriptFileState, transcriptFilesOf } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { type Key, keyOf, keysOf, markOf } from './line-keys.ts';
+import { type Key, keyFrom, keyOf, keysOf, markOf } from './line-keys.ts';
+import { type Received, differing } from './stored-lines.ts';
 
 /**
  * Which lines of transcripts a session has. A line is known by the id that its agent gave it, or else by its bytes, of which the k-th is known
@@ -27,13 +28,10 @@ export interface GivenLines {
   readonly numbers: readonly number[];
   /** How many lines the body has, with the blank ones. */
   readonly count: number;
-}
-
-interface Received {
-  readonly isKnown: boolean;
-  readonly key: string;
-  /** The event of the line with the same bytes, if there is one. */
-  readonly eventId: number | null;
+  /** Blank lines that are not empty, with their numbers. */
+  readonly blanks: readonly (readonly [number, string])[];
+  /** The numbers of the lines with a carriage return at their end. */
+  readonly returns: ReadonlySet<number>;
 }
 
 /** What a request adds to the known lines; see `rememberLines`. */
@@ -49,6 +47,8 @@ export interface SortedLines {
   /** The lines that become events. */
   readonly fresh: readonly string[];
   readonly repeated: number;
+  /** The indexes of those that count in the session which this one was continued from. */
+  readonly uncounted: ReadonlySet<number>;
   /** Whether there is anything to remember. */
   readonly isNew: boolean;
   /** @param stored for each fresh line the number of its first event in the request, and its text as it is stored */
@@ -63,7 +63,7 @@ export async function sortLines(
   context: OperationContext,
   sessionId: SessionId,
   given: GivenLines,
-  place: FilePlace | undefined,
+  { place, continuedFrom, isRedacted }: TranscriptSession & { readonly place: FilePlace | undefined },
 ): Promise<SortedLines> {
   const { lines, numbers, count } = given;
   const files = await transcriptFilesOf(context, sessionId);
@@ -73,30 +73,83 @@ export async function sortLines(
   const keys = await keysOf(context, lines);
   const overlap = place && place.fromLine <= before ? await placedKeys(context, sessionId, place, count) : undefined;
   const lineOf = (index: number) => (place?.fromLine ?? 0) + (numbers[index] ?? 0);
-  const isSame = overlap !== undefined && isUnchanged(overlap, keys, { lineOf, before });
-  if (overlap && !isSame && place) await forgetPlaces(context, sessionId, place);
   const received = await receivedOf(context, { sessionId, keys, place });
+  const hasKeys = overlap !== undefined && isUnchanged(overlap, keys, { lineOf, before });
+  const known = [...lines.keys()].filter((index) => place && received[index]?.isKnown);
+  // Of lines with ids, the bytes can have changed.
+  const compared = hasKeys ? known.filter((index) => lineOf(index) > before || keys[index]?.[0].isId) : known;
+  const texts = isRedacted
+    ? new Map<number, string>()
+    : await differing(context, sessionId, { lines, received, compared });
+  const isSame =
+    hasKeys &&
+    compared.every(
+      (index) => (texts.get(index) ?? null) === (overlap.get(lineOf(index))?.text ?? null) || lineOf(index) > before,
+    );
+  if (overlap && !isSame && place) await forgetPlaces(context, sessionId, place);
+  const isPlaced = (line: number) => place !== undefined && (!isSame || line > before);
   const until = place ? place.fromLine + count - 1 : 0;
   const state =
     place && (!isSame || until > before)
       ? { lines: until, mark: markOf(numbers.at(-1) === count - 1 ? (lines.at(-1) ?? '') : '') }
       : undefined;
   const fresh = lines.filter((_, index) => !received[index]?.isKnown);
+  const freshKeys = keys.filter((_, index) => !received[index]?.isKnown);
+  const rows = rowsOf(given, { place, received, texts, isPlaced });
   return {
     fresh,
+    uncounted: await countedBefore(context, [sessionId, continuedFrom], freshKeys),
     repeated: lines.length - fresh.length,
     isNew: fresh.length > 0 || state !== undefined,
-    places: (stored) => {
-      let next = 0;
-      const rows = received.flatMap(({ isKnown, key, eventId }, index) => {
-        const own = isKnown ? undefined : stored[next++];
-        const line = place ? lineOf(index) : null;
-        if (isKnown && (line === null || (isSame && line <= before))) return [];
-        const storedKey = own && own.text !== lines[index] ? keyOf(own.text).key : null;
-        return [{ line, key, stored: storedKey === key ? null : storedKey, at: own?.offset ?? null, of: eventId }];
-      });
-      return { file: place?.file ?? '', places: JSON.stringify(rows), state };
-    },
+    places: (stored) => ({ file: place?.file ?? '', places: JSON.stringify(rows(stored)), state }),
+  };
+}
+
+/** A line that is remembered, as JSON. */
+export interface LineRow {
+  readonly line: number | null;
+  readonly key: string;
+  readonly stored?: string | null;
+  /** The number of its event in the request. */
+  readonly at?: number | undefined;
+  /** The event that it repeats. */
+  readonly of?: number | null;
+  readonly is_repeated: boolean;
+  readonly text?: string | undefined;
+  readonly cr?: boolean;
+}
+
+interface Sorted {
+  readonly place: FilePlace | undefined;
+  readonly received: readonly Received[];
+  readonly texts: ReadonlyMap<number, string>;
+  readonly isPlaced: (line: number) => boolean;
+}
+
+/** The rows of new lines, and of known ones that get a place. */
+function rowsOf({ lines, numbers, blanks, returns }: GivenLines, { place, received, texts, isPlaced }: Sorted) {
+  const numberOf = (index: number) => (place ? place.fromLine + index : null);
+  return (stored: Parameters<SortedLines['places']>[0]): LineRow[] => {
+    const offsets = new Map<string, number>();
+    let next = 0;
+    const rows = received.flatMap(({ isKnown, key, eventId }, index): LineRow[] => {
+      const line = numberOf(numbers[index] ?? 0);
+      const common = { line, key, cr: returns.has(numbers[index] ?? -1) };
+      if (isKnown) {
+        const at = eventId === null ? offsets.get(key) : undefined;
+        const row = { ...common, at, of: eventId, is_repeated: true, text: texts.get(index) };
+        return line !== null && isPlaced(line) ? [row] : [];
+      }
+      const own = stored[next++];
+      const storedKey = own && own.text !== lines[index] ? keyOf(own.text).key : null;
+      offsets.set(key, own?.offset ?? 0);
+      return [{ ...common, stored: storedKey === key ? null : storedKey, at: own?.offset, is_repeated: false }];
+    });
+    for (const [number, text] of blanks) {
+      const line = numberOf(number);
+      if (line !== null && isPlaced(line)) rows.push({ line, key: keyFrom(`blank ${text}`), is_repeated: true, text });
+    }
+    return rows;
   };
 }
 
@@ -125,27 +178,37 @@ async function placedKeys(
   sessionId: SessionId,
   { file, fromLine }: FilePlace,
   count: number,
-): Promise<ReadonlyMap<number, string>> {
+): Promise<ReadonlyMap<number, PlacedLine>> {
   const rows = await reader.primary.all(
     db
       .selectFrom('transcript_line')
-      .select(['line', 'key'])
+      .select(['line', 'key', 'text', 'stored_key as storedKey', 'event_id as eventId'])
       .where('session_id', '=', sessionId)
       .where('organization_id', '=', requireOrganization(actor).id)
       .where('file', '=', file)
       .where('line', '>=', fromLine)
-      .where('line', '<', fromLine + count),
+      .where('line', '<', fromLine + count)
+      // Blank lines have none.
+      .where('event_id', 'is not', null),
   );
-  return new Map(rows.map(({ line, key }) => [line, key]));
+  return new Map(rows.map((row) => [row.line, row]));
+}
+
+interface PlacedLine {
+  readonly line: number;
+  readonly key: string;
+  readonly text: string | null;
+  readonly storedKey: string | null;
+  readonly eventId: number | null;
 }
 
 function isUnchanged(
-  placed: ReadonlyMap<number, string>,
+  placed: ReadonlyMap<number, PlacedLine>,
   keys: readonly (readonly [Key, Key | undefined])[],
   { lineOf, before }: { readonly lineOf: (index: number) => number; readonly before: number },
 ): boolean {
   const within = keys.filter((_, index) => lineOf(index) <= before);
-  return within.length === placed.size && within.every(([{ key }], index) => placed.get(lineOf(index)) === key);
+  return within.length === placed.size && within.every(([{ key }], index) => placed.get(lineOf(index))?.key === key);
 }
 
 /** The file was rewritten from a line on: what was received of it before stays known, but has no place in it. */
@@ -191,16 +254,91 @@ interface Looked {
   readonly place: FilePlace | undefined;
 }
 
-/** Whether the session was ensured for a transcript. */
-export async function isOfSource({ sql: reader, actor }: OperationContext, sessionId: SessionId): Promise<boolean> {
-  const found = await reader.primary.first(
+export interface TranscriptSession {
+  readonly continuedFrom: string | null;
+  /** Whether anything was redacted: no other bytes of its lines are stored then. */
+  readonly isRedacted: boolean;
+}
+
+/** Undefined of a session that was not ensured for a transcript. */
+export async function sourceOfSession(
+  { sql: reader, actor }: OperationContext,
+  sessionId: SessionId,
+): Promise<TranscriptSession | undefined> {
+  return reader.primary.first(
     db
       .selectFrom('session')
-      .select(sql<boolean>`source ->> 'type' = 'transcript'`.as('isOfSource'))
+      .select(sql<string | null>`source -> 'transcript' ->> 'continuedFrom'`.as('continuedFrom'))
+      .select(sql<boolean>`redacted_at is not null`.as('isRedacted'))
       .where('id', '=', sessionId)
-      .where('organization_id', '=', requireOrganization(actor).id),
+      .where('organization_id', '=', requireOrganization(actor).id)
+      .where(sql<boolean>`source ->> 'type' = 'transcript'`),
   );
-  return found?.isOfSource === true;
+}
+
+/** The indexes of lines that the session has from the one that it was continued from, in which they count. */
+async function countedBefore(
+  { sql: reader, actor }: OperationContext,
+  [sessionId, continuedFrom]: readonly [SessionId, string | null],
+  keys: readonly (readonly [Key, Key | undefined])[],
+): Promise<ReadonlySet<number>> {
+  if (continuedFrom === null) return new Set();
+  const asked = anyOf('uuid', [...new Set(keys.flatMap((pair) => pair.flatMap((key) => key?.key ?? [])))]);
+  const rows = await reader.primary.all(
+    db
+      .selectFrom('transcript_line')
+      .select(['key', 'stored_key as storedKey'])
+      .where('organization_id', '=', requireOrganization(actor).id)
+      .where((eb) =>
+        eb.or([eb('session_id', '=', continuedFrom as SessionId), eb.and({ session_id: sessionId, file: FORM })]),
+      )
+      .where((eb) => eb.or([eb('key', '=', asked), eb('stored_key', '=', asked)])),
+  );
+  const counted = new Set(rows.flatMap(({ key, storedKey }) => [key, storedKey]));
+  return new Set([...keys.keys()].filter((index) => keys[index]?.some((key) => key && counted.has(key.key))));
+}
+
+/** Forms of lines are in no file. Their numbers are below 0. */
+const FORM = '';
+
+/**
+ * Remembers how a pull has written the lines of a file, whose folders differ on each machine, so that these forms of them are known too. In a session that was
+ * continued from another one, they are the forms of lines of that one.
+ */
+export async function rememberForms(
+  context: OperationContext,
+  sessionId: SessionId,
+  { lines, numbers, count }: GivenLines,
+  place: FilePlace,
+): Promise<void> {
+  const organizationId = requireOrganization(context.actor).id;
+  const placed = await placedKeys(context, sessionId, place, count);
+  const rows = lines.flatMap((line, index) => {
+    const number = place.fromLine + (numbers[index] ?? 0);
+    const { key, isId } = keyOf(line);
+    const own = placed.get(number);
+    if (isId || own?.key === key || own?.storedKey === key) return [];
+    const hash = markOf(`${place.file} ${number} ${key}`).slice(0, 13);
+    return [{ line: -1 - Number.parseInt(hash, 16), key, of: own?.eventId ?? null, is_repeated: own === undefined }];
+  });
+  if (rows.length === 0) return;
+  const forms = sql<{ line: number; key: string; of: number | null; is_repeated: boolean }>`
+    json_to_recordset(${JSON.stringify(rows)}::json)`.as<'f'>(
+    sql`f(line bigint, key uuid, "of" bigint, is_repeated boolean)`,
+  );
+  await context.sql.attempt(
+    db
+      .insertInto('transcript_line')
+      .columns(['session_id', 'file', 'line', 'organization_id', 'key', 'event_id', 'is_repeated'])
+      .expression((on) =>
+        on
+          .selectFrom(forms)
+          .select([sql<string>`${sessionId}::uuid`.as('session_id'), sql<string>`${FORM}`.as('file'), 'f.line'])
+          .select([sql<string>`${organizationId}::uuid`.as('organization_id'), 'f.key', 'f.of as event_id'])
+          .select('f.is_repeated'),
+      )
+      .onConflict((conflict) => conflict.doNothing()),
+  );
 }
 
 /** Which of the lines are known, in their order. */
@@ -245,99 +383,4 @@ async function knownOf(
       .groupBy(column);
   const rows = [...(await reader.primary.all(countBy('key'))), ...(await reader.primary.all(countBy('stored_key')))];
   return new Map(rows.flatMap(({ key, ...found }) => (key === null ? [] : [[key, found]])));
-}
-
-/** Lines that were stored without being remembered, by a gateway of 1.0: their keys are those of what is stored. */
-export async function rememberStored(
-  context: OperationContext,
-  sessionId: SessionId,
-  { linesUntil, lastId }: { readonly linesUntil: number; readonly lastId: number },
-): Promise<void> {
-  const organizationId = requireOrganization(context.actor).id;
-  for (let after = linesUntil; after < lastId;) {
-    const events = await storedLines(context, sessionId, after, lastId);
-    const until = events.length < STORED_PAGE ? lastId : (events.findLast(({ part }) => part === 1)?.id ?? lastId) - 1;
-    const rows = wholeLines(events.filter(({ id }) => id <= until)).map(({ id, text }) => ({
-      id,
-      key: keyOf(text).key,
-    }));
-    await context.sql.attempt(
-      db
-        .with('advanced', (on) =>
-          on
-            .updateTable('session_stream')
-            .set({ lines_until: until })
-            .where('session_id', '=', sessionId)
-            .where('organization_id', '=', organizationId)
-            .returning('session_id'),
-        )
-        .insertInto('transcript_line')
-        .columns(['session_id', 'file', 'line', 'organization_id', 'key', 'event_id', 'is_repeated'])
-        .expression((on) =>
-          on
-            .selectFrom([
-              'advanced',
-              sql<{ id: number; key: string }>`json_to_recordset(${JSON.stringify(rows)}::json)`.as<'r'>(
-                sql`r(id bigint, key uuid)`,
-              ),
-            ])
-            .select([sql<string>`${sessionId}::uuid`.as('session_id'), sql<string>`''`.as('file'), 'r.id as line'])
-            .select([sql<string>`${organizationId}::uuid`.as('organization_id'), 'r.key', 'r.id as event_id'])
-            .select(sql<boolean>`false`.as('is_repeated')),
-        )
-        .onConflict((conflict) => conflict.doNothing()),
-    );
-    after = until;
-  }
-}
-
-const STORED_PAGE = 500;
-
-interface StoredPart {
-  readonly id: number;
-  readonly message: string;
-  readonly part: number;
-  readonly encoding: string | null;
-}
-
-function storedLines(
-  { sql: reader, actor }: OperationContext,
-  sessionId: SessionId,
-  after: number,
-  until: number,
-): Promise<StoredPart[]> {
-  const line = (name: string) => sql`event_data -> 'line' ->> ${sql.lit(name)}`;
-  return reader.primary.all(
-    db
-      .selectFrom('session_event')
-      .select('id')
-      .select([
-        sql<string>`event_data -> 'event' ->> 'message'`.as('message'),
-        sql<number>`coalesce((${line('event')})::int, 1)`.as('part'),
-        sql<string | null>`${line('encoding')}`.as('encoding'),
-      ])
-      .where('session_id', '=', sessionId)
-      .where('organization_id', '=', requireOrganization(actor).id)
-      .where('id', '>', after)
-      .where('id', '<=', until)
-      .where(sql<boolean>`event_data ->> 'providerEvent' = 'true'`)
-      .where(sql<boolean>`coalesce((${line('event')})::int, 1) <= coalesce((${line('parts')})::int, 1)`)
-      .where(sql<boolean>`event_data -> 'event' ->> 'message' is not null`)
-      .orderBy('id')
-      .limit(STORED_PAGE),
-  );
-}
-
-/** The lines that parts make, each with the id of its first event. */
-function wholeLines(parts: readonly StoredPart[]): { readonly id: number; readonly text: string }[] {
-  const lines: { id: number; text: string; encoding: string | null }[] = [];
-  for (const { id, message, part, encoding } of parts) {
-    const last = lines.at(-1);
-    if (part > 1 && last) last.text += message;
-    else lines.push({ id, text: message, encoding });
-  }
-  return lines.map(({ id, text, encoding }) => ({
-    id,
-    text: encoding === 'base64' ? Buffer.from(text, 'base64').toString() : text,
-  }));
 }

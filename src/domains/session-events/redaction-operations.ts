@@ -28,6 +28,7 @@ import {
   findEvents,
   findLastParts,
   findPullRequests,
+  forgetLineTexts,
   lockForRedaction,
   noteRedaction,
   writeEvents,
@@ -164,6 +165,7 @@ async function finish(
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   if (ofText) await redactMemory(stream, ofText);
   const { count } = redaction;
+  await forgetLineTexts(em, place);
   if (ofText) await redactNames(em, place, ofText.rename);
   // Nobody reads the names as texts.
   redaction.count = count;

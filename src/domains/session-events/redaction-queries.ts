@@ -34,6 +34,18 @@ export async function lockForRedaction(em: EntityManager, { sessionId, organizat
   requireNotHeld(session);
 }
 
+/** Lines that had other bytes than their events, such as other folders, are those of their events again. */
+export async function forgetLineTexts(em: EntityManager, { sessionId, organizationId }: Place): Promise<void> {
+  await tablesOf(em)
+    .updateTable('transcript_line')
+    .set({ text: null })
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where('text', 'is not', null)
+    .where('event_id', 'is not', null)
+    .execute();
+}
+
 /** How many events the session has: their ids have no gaps. */
 export async function countEvents(em: EntityManager, { sessionId, organizationId }: Place): Promise<number> {
   const row = await tablesOf(em)

@@ -3,20 +3,22 @@ import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import { textStream } from '../../core/http/ndjson.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { EventData } from './event-data.ts';
-import { type ExportedSession, exportSession } from './export.ts';
+import { type ExportedEvents, exportSession } from './export.ts';
 import type { exportSessionInput } from './input.ts';
 import { createMarkdown } from './markdown.ts';
 import { eventStream, writeError, writeEvent } from '../../core/http/server-sent-events.ts';
 import type { Tailed } from './live-tail.ts';
 import type { SessionEventRow } from './queries.ts';
+import type { FileLines } from './transcript-export.ts';
 
 /** The files of `exportSession`, as streams of text. */
 
 type Texts = AsyncGenerator<string, void, undefined>;
 
 const FILES = {
-  ndjson: { type: 'application/x-ndjson; charset=utf-8', extension: 'ndjson', textsOf: ndjson },
-  markdown: { type: 'text/markdown; charset=utf-8', extension: 'md', textsOf: markdown },
+  transcript: { type: 'application/x-ndjson; charset=utf-8', extension: 'transcript.ndjson' },
+  ndjson: { type: 'application/x-ndjson; charset=utf-8', extension: 'ndjson' },
+  markdown: { type: 'text/markdown; charset=utf-8', extension: 'md' },
 } as const;
 
 export async function fileOf(
@@ -24,9 +26,15 @@ export async function fileOf(
   input: z.output<typeof exportSessionInput>,
 ): Promise<HttpAnswer> {
   const exported = await exportSession(context, input);
-  const { type, extension, textsOf } = FILES[input.format];
+  const { type, extension } = FILES[input.format];
+  const texts =
+    'lines' in exported
+      ? transcript(exported.lines)
+      : input.format === 'markdown'
+        ? markdown(exported)
+        : ndjson(exported);
   return answerWith(
-    textStream(textsOf(exported), () => context.budget.close()),
+    textStream(texts, () => context.budget.close()),
     {
       headers: {
         'Content-Type': type,
@@ -36,11 +44,15 @@ export async function fileOf(
   );
 }
 
-async function* ndjson({ pages }: ExportedSession): Texts {
+async function* transcript(lines: FileLines): Texts {
+  for await (const some of lines) yield some.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+async function* ndjson({ pages }: ExportedEvents): Texts {
   for await (const events of pages) yield events.map((event) => `${eventToJson(event)}\n`).join('');
 }
 
-async function* markdown({ session, usage, pages }: ExportedSession): Texts {
+async function* markdown({ session, usage, pages }: ExportedEvents): Texts {
   const text = createMarkdown();
   const { title, agent, state, createdAt } = session;
   yield text.head({ title, agent, state, createdAt, usage });

@@ -65,7 +65,8 @@ export const sessionEventRoutes = [
     description:
       'The file is streamed and can have any size. It has the events that are stored when the request begins. A connection that ends early has not sent all of them.',
     mediaTypes: {
-      'application/x-ndjson': 'Every event as the list of events has it, one on a line.',
+      'application/x-ndjson':
+        'Every event as the list of events has it, one on a line; with `format=transcript`, `{"file": "…", "line": "…"}` for every line of the files of the transcript, as it was received but for what was redacted. 409 for a session without a transcript of Claude Code or Codex, and for one whose lines were received without their files.',
       'text/markdown': 'The transcript: who speaks, messages, tool calls with their input and output, and the totals.',
     },
     answerHeaders: {
@@ -113,12 +114,18 @@ export const sessionEventRoutes = [
             'With `file`: the number of the first of these lines in it, from 1; blank lines count. If lines before it are missing, the answer is 409, with what was received in `details.files`.',
           schema: { type: 'integer', minimum: 1 },
         },
+        pulled: {
+          description:
+            'With `file`: the lines are those that a pull has written for the lines with these numbers, with other folders. They make no events, and are known from then on.',
+          schema: { type: 'boolean' },
+        },
       },
       toInput: (text, { format, batchid: batchId, map, subagent, resumed }, query) => ({
         text,
         // Absent, it is refused like one that is not known, because the message names the formats.
         format: format ?? '',
         ...(query.has('file') && { file: query.get('file') }),
+        ...(query.has('pulled') && { pulled: query.get('pulled') }),
         ...(query.has('fromLine') && { fromLine: numberIn(query.get('fromLine') ?? '') }),
         ...(batchId !== undefined && { batchId }),
         ...(map !== undefined && { map }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { requireOrganization } from '../../core/access.ts';
-import { ConflictError } from '../../core/errors.ts';
+import { hasAccess, requireOrganization } from '../../core/access.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import type { ProjectId, SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
@@ -9,7 +9,8 @@ import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { type EnsuredSession, Project, SessionSearch, type SessionTables } from './entity.ts';
 import { createSessionInput, ensureSessionInput } from './input.ts';
 import { lockSession } from './operations.ts';
-import { RECORD_SESSIONS } from './policy.ts';
+import { READ_SESSION_CONTENT, RECORD_SESSIONS } from './policy.ts';
+import { SESSIONS } from './queries.ts';
 import { insertSession, publishSessions, readRecorded } from './recording-operations.ts';
 
 /** The session of a transcript, which is created once, however often and by however many processes the transcript is imported. */
@@ -19,10 +20,14 @@ export const ensureSession = defineOperation({
     'Creates the session of a transcript that an agent has left on disk, or finds the one that was created before. A transcript has one session in an organization for the account that owns the key; an existing session is not changed, except its title if `previousTitle` is given. When the session was deleted, it is not created again (409), so that no import brings back what a person has deleted.',
   access: RECORD_SESSIONS,
   input: ensureSessionInput,
-  errors: [ConflictError],
+  errors: [NotFoundError, ConflictError],
   prepare: (context, { title, previousTitle, project, branchName }) =>
     redactValue(context, { title, previousTitle, project, branchName }),
-  run: async (context, { agent, sourceId, startedAt, visibility }, { title, previousTitle, project, branchName }) => {
+  run: async (
+    context,
+    { agent, sourceId, startedAt, visibility, continuedFrom },
+    { title, previousTitle, project, branchName },
+  ) => {
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor).id;
     const key = { organization, ownerId: actor.userId, agent, sourceId };
@@ -32,6 +37,7 @@ export const ensureSession = defineOperation({
       const found = { id: await claimed(em, key), isNew: false };
       return (await isRenamed(context, found.id, title, previousTitle)) ? found : unchanged(found);
     }
+    if (continuedFrom != null) await requireContent(context, continuedFrom);
     const started = new Date(startedAt ?? now());
     const session = createSessionInput.parse({
       title: title ?? `${agent} ${sourceId}`,
@@ -40,12 +46,13 @@ export const ensureSession = defineOperation({
       projectId: project == null ? null : await ensureProject(context, project),
       visibility,
     });
+    const transcript = { agent, id: sourceId, ...(continuedFrom != null && { continuedFrom }) };
     const created = await insertSession(context, {
       ...session,
       id: sessionId,
       // A clock that is ahead must not put the session before all others.
       createdAt: started < now() ? started : now(),
-      source: { id: newId(), name: agent, type: 'transcript', repositories: [], transcript: { agent, id: sourceId } },
+      source: { id: newId(), name: agent, type: 'transcript', repositories: [], transcript },
     });
     created.lastSeenAt = created.createdAt;
     return { id: sessionId, isNew: true };
@@ -60,6 +67,14 @@ export const ensureSession = defineOperation({
     return { session: await readRecorded(context, id), isNew };
   },
 });
+
+/** @throws NotFoundError (404) unless the caller can read the content of the session */
+async function requireContent(context: OperationContext, sessionId: SessionId): Promise<void> {
+  const [session] = hasAccess(context.actor, READ_SESSION_CONTENT)
+    ? await SESSIONS.find(context, [sessionId], ['id'])
+    : [];
+  if (!session) throw new NotFoundError([{ path: ['continuedFrom'], code: 'NOT_FOUND', message: 'session not found' }]);
+}
 
 /** Gives a session the new title of its transcript, unless it has another one than the transcript had. */
 async function isRenamed(

@@ -37,6 +37,8 @@ export interface SessionSource {
 export interface TranscriptSource {
   readonly agent: string;
   readonly id: string;
+  /** The session of somebody else with which the agent went on. */
+  readonly continuedFrom?: SessionId;
 }
 
 export interface SourcePullRequest {

@@ -204,6 +204,9 @@ export const ensureSessionInput = z.strictObject({
     'Name of the project of a new session. The project is created when the organization has none with this name.',
   ),
   branchName: optional(branchName),
+  continuedFrom: optional(sessionId).describe(
+    'The session that the agent of a new session goes on with, whose content the caller can read: what it has is not counted again.',
+  ),
   visibility: withDefault(visibility, 'private'),
 });
 

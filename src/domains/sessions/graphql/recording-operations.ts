@@ -33,6 +33,7 @@ mutation(createSession, {
 });
 
 mutation(ensureSession, {
+  ids: { continuedFrom: 'Session' },
   payload: (t) => ({
     session: t.field({
       type: SessionType,

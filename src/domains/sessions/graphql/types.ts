@@ -1,7 +1,7 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
-import { referenceTo, resolveReferences } from '../../../core/graphql/references.ts';
+import { referenceTo, resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
 import { readSessions } from '../operations.ts';
 import {
   HOLD_SESSIONS,
@@ -233,6 +233,18 @@ export const SessionType = entityType<SessionRow>('Session', {
 });
 
 export const sessionField = referenceTo(SessionType, readSessions);
+
+builder.objectField(SessionType, 'continuedFrom', (t) =>
+  t.field({
+    type: SessionType,
+    nullable: true,
+    description:
+      'The session of somebody else that the agent has gone on with, after `record.mjs pull`. Null for other sessions, and when it was deleted or cannot be read.',
+    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<SessionRow>('source') },
+    resolve: ({ source: { transcript } }, _, context, info) =>
+      resolveReference({ context, info }, 'Session', transcript?.continuedFrom ?? null, readSessions),
+  }),
+);
 
 builder.objectField(ArtifactType, 'session', (t) =>
   sessionField(t, 'sessionId', 'The session of the artifact. Null when it was deleted in the meantime.', READ_SESSIONS),
