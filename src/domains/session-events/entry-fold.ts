@@ -1,5 +1,6 @@
 import { isFailure, kindOf } from './event-kind.ts';
 import {
+  type FoldedEvent,
   agentKey,
   callInput,
   callKey,
@@ -24,15 +25,6 @@ import { objectOf } from './formats/format.ts';
 
 export const ENTRY_KINDS = ['userMessage', 'agentMessage', 'thinking', 'toolCall', 'note'] as const;
 export type EntryKind = (typeof ENTRY_KINDS)[number];
-
-type Data = Readonly<Record<string, unknown>>;
-
-export interface FoldedEvent {
-  readonly id: number;
-  readonly createdAt: string;
-  readonly messageId: string | null;
-  readonly data: Data;
-}
 
 /** What an entry is from its beginning. */
 export interface EntryBegin {

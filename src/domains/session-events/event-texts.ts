@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { FoldedEvent } from './entry-fold.ts';
 import { deltaOf, plainMessage } from './event-kind.ts';
 import { objectOf } from './formats/format.ts';
 import { separated } from './framing.ts';
@@ -7,6 +6,13 @@ import { separated } from './framing.ts';
 /** What the fold of entries reads in the data of an event. */
 
 type Data = Readonly<Record<string, unknown>>;
+
+export interface FoldedEvent {
+  readonly id: number;
+  readonly createdAt: string;
+  readonly messageId: string | null;
+  readonly data: Data;
+}
 
 const MAX_NAME = 200;
 
