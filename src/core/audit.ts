@@ -160,6 +160,7 @@ export interface NewAuditEntry {
   readonly changedFields: readonly string[] | null;
   readonly detail: string | null;
   readonly client?: AuditClient | undefined;
+  readonly refusal?: Refusal;
 }
 
 /** The kinds of objects that entries name and GraphQL has as nodes. */
@@ -200,7 +201,7 @@ export interface AuditTarget {
   readonly label?: string | null;
   /** The names of the fields that were changed, if the operation updates some of them. */
   readonly changedFields?: readonly string[];
-  /** The new value of what has few values, such as a state, a role or a visibility: never free text of the caller. */
+  /** The new value of what decides something, such as a state, a role or the scopes of a key. Of free texts only the reason of a hold. */
   readonly detail?: string | undefined;
 }
 
@@ -281,7 +282,7 @@ const audit = queriesOn<AuditTables>();
 const COLUMNS: readonly {
   name: keyof AuditTables['audit_entry'];
   type: string;
-  property: Exclude<keyof NewAuditEntry, 'client'>;
+  property: Exclude<keyof NewAuditEntry, 'client' | 'refusal'>;
 }[] = [
   { name: 'occurred_at', type: 'timestamptz', property: 'occurredAt' },
   { name: 'id', type: 'uuid', property: 'id' },
@@ -359,7 +360,7 @@ export function auditRow(entry: NewAuditEntry) {
 
 /** The values of an entry, named as `auditInsert` refers to them in a prepared statement. */
 export type AuditValues = {
-  readonly [Name in Exclude<keyof NewAuditEntry, 'client'> as `audit.${Name}`]: NewAuditEntry[Name];
+  readonly [Name in Exclude<keyof NewAuditEntry, 'client' | 'refusal'> as `audit.${Name}`]: NewAuditEntry[Name];
 };
 
 export function auditValues(entry: NewAuditEntry): AuditValues {

@@ -8,7 +8,14 @@ import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
 import { causesOf } from '../core/errors.ts';
 import { apiKeyTopic } from '../domains/api-keys/public.ts';
-import { revokeLeftovers, signInIdentity, signInWithLink, useState } from '../domains/identities/public.ts';
+import {
+  RefusedIdentityError,
+  recordRefusedSignIn,
+  revokeLeftovers,
+  signInIdentity,
+  signInWithLink,
+  useState,
+} from '../domains/identities/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './admission/cookies.ts';
@@ -115,10 +122,15 @@ export class CompanySignIn {
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
     const claims = await this.#required().complete(answer, attempt);
     const settings = this.#settings();
-    const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions.start(
-      (em, signIn) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }),
-      { ...request, before },
-    );
+    const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions
+      .start((em, signIn) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }), {
+        ...request,
+        before,
+      })
+      .catch(async (error: unknown) => {
+        if (error instanceof RefusedIdentityError) await this.#recordRefusal(error, claims.sub, request);
+        throw error;
+      });
     if (isDemoted || revoked) await settleChanges(sql, [userId]);
     if (revoked) {
       const left = { userId, signInId, at: now() };
@@ -126,6 +138,15 @@ export class CompanySignIn {
       for (const keyId of [...revoked, ...more]) notifier.publish(apiKeyTopic(keyId));
     }
     return { cookie, next, notice };
+  }
+
+  /** If the entry cannot be written, the answer stays the same. */
+  async #recordRefusal({ message }: RefusedIdentityError, subject: string, request: SignInRequest): Promise<void> {
+    const { database, now, newId, log } = this.#dependencies;
+    const refused = { subject, settings: this.#settings(), message };
+    await recordRefusedSignIn(database.em.fork(), { now, newId, ...request }, refused).catch((error: unknown) =>
+      log.warn({ err: error }, 'a refused sign-in could not be recorded in the audit log'),
+    );
   }
 
   /** Signs in with a one-time link. @returns the `Set-Cookie` header. @throws DomainError (401) for a link that does not work */

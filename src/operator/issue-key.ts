@@ -3,7 +3,7 @@ import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
 import { type Role, SCOPES, type Scope, scopesOf } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
-import { issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
+import { createdApiKeyTarget, issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
 import { ensureMember } from '../domains/memberships/public.ts';
 import { findOrCreateOrganization } from '../domains/organizations/public.ts';
 import { findOrCreateUser } from '../domains/users/public.ts';
@@ -73,15 +73,7 @@ export async function issueKey(
       { em, now, newId },
       { userId: user.id, organizationId, name, scopes, expiresAt },
     );
-    await recordAudit(
-      em,
-      operatorEntry({ now, newId }, 'createApiKey', {
-        type: 'ApiKey',
-        id: apiKey.id,
-        organizationId,
-        label: apiKey.label(),
-      }),
-    );
+    await recordAudit(em, operatorEntry({ now, newId }, 'createApiKey', createdApiKeyTarget(apiKey)));
     await em.flush();
     await recordUnboundKey(em, apiKey, (target) => operatorEntry({ now, newId }, 'createApiKey', target));
     return {

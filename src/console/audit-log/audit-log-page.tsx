@@ -170,7 +170,9 @@ const goneWords = (targetType: string) =>
 /** The changed object by its name, linked to its page, and its type. */
 function objectOf({ target, targetType, targetId, targetLabel }: Row) {
   const type = TYPES[targetType] ?? wordsOf(targetType.replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`));
-  const [name = targetLabel, path] = target ? placeOf(target) : [];
+  const [current, path] = target ? placeOf(target) : [];
+  // The name of that time, which may have changed since.
+  const name = targetLabel ?? current;
   const gone = targetId && !target ? goneWords(targetType) : '';
   if (!name)
     return (

@@ -152,7 +152,14 @@ const SETTING: Readonly<Record<string, string>> = {
 };
 
 /** Operations whose detail is a text for people. */
-const WITH_TEXT = new Set(['applyRetention', 'deleteObjectOccurrences']);
+const WITH_TEXT = new Set([
+  'applyRetention',
+  'createApiKey',
+  'createServiceAccountApiKey',
+  'createWebhook',
+  'deleteObjectOccurrences',
+  'holdSession',
+]);
 
 /** What an entry of the audit log says. A refused attempt can also name a field that was read. */
 export function changeOf({ operation, changedFields, refusal, detail }: Change): string {

@@ -3,7 +3,7 @@ import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauth
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type CredentialKind, type Scope, requireOrganization, requireScopes } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
-import { type AuditTarget, type NewAuditEntry, auditEntry, recordAudits } from '../../core/audit.ts';
+import { type AuditTarget, type NewAuditEntry, auditEntry, newValues, recordAudits } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
@@ -69,7 +69,7 @@ export const createApiKey = defineOperation({
     await recordUnboundKey(em, created.apiKey, (target) => auditEntry(context, 'createApiKey', target));
     return created;
   },
-  target: ({ apiKey }) => targetOf(apiKey),
+  target: ({ apiKey }) => createdTarget(apiKey),
 });
 
 /**
@@ -96,7 +96,7 @@ export async function recordUnboundKey(
 ): Promise<void> {
   if (key.organization != null) return;
   const memberships = await em.find(Membership, { user: key.user });
-  const target = targetOf(key);
+  const target = createdTarget(key);
   await recordAudits(
     em,
     memberships.map(({ organization }) => entryOf({ ...target, organizationId: organization.id })),
@@ -106,6 +106,12 @@ export async function recordUnboundKey(
 /** The audit log entry of an unbound key belongs to no organization. */
 export function targetOf(key: ApiKey): AuditTarget {
   return { type: 'ApiKey', id: key.id, organizationId: key.organization?.id ?? null, label: key.label() };
+}
+
+/** The same for a new key, with what it may do and until when. */
+export function createdTarget(key: ApiKey): AuditTarget {
+  const given = { scopes: key.scopes.join(' '), expiresAt: key.expiresAt?.toISOString() ?? null };
+  return { ...targetOf(key), detail: newValues(given, ['scopes', 'expiresAt']) };
 }
 
 /** The expiry of a new key. @throws ForbiddenError when the calling key expires earlier than was asked for. */

@@ -5,6 +5,7 @@ export { createApiKeyInput, createServiceAccountApiKeyInput, listApiKeysInput } 
 export { generateSecret, hashApiKey, isWellFormedApiKey, isWellFormedSecret } from './key-format.ts';
 export {
   type CreatedApiKey,
+  createdTarget as createdApiKeyTarget,
   issueApiKey,
   issueApiKeyLike,
   listApiKeys,

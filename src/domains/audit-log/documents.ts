@@ -12,9 +12,9 @@ export const AUDIT_TEXTS = {
   operation:
     'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
   targetType:
-    'Type of the changed object: a GraphQL type, `Broadcast`, `BroadcastChannel`, or `OperationManifest`. For a refused attempt it is `ApiKey`.',
+    'Type of the changed object: a GraphQL type, `Broadcast`, `BroadcastChannel`, or `OperationManifest`. For a refused attempt it is `ApiKey`, and `User` for a sign-in with the identity provider.',
   targetId:
-    'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
+    'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key, or of the person if the identity is known.',
   target:
     'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
   targetLabel:
@@ -26,7 +26,7 @@ export const AUDIT_TEXTS = {
   apiKey:
     'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key or a sign-in of another user.',
   clientAddress:
-    'Address from which a person signed in, a key or the grant of a client was created, an invitation was accepted, or the organization was exported. Null for other operations, after the deletion of the account that did it, and for entries written before this field existed.',
+    'Address from which a person signed in or was refused, a key or the grant of a client was created, an invitation was accepted, or the organization was exported. Null for other operations, after the deletion of the account that did it, and for entries written before this field existed.',
   userAgent:
     '`User-Agent` of the request, at most 500 characters. Null like `clientAddress`, and when the client sends none.',
   requestIdOrigin:
@@ -34,7 +34,7 @@ export const AUDIT_TEXTS = {
   changedFields:
     'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
   detail:
-    'For a refused attempt what the caller was told, such as the scope that the key lacks. For others the new value of what has few values, such as a state, a role, a visibility or `isPinned`, as REST names it: `public`; of several fields `mode: planning, visibility: public`. Null for operations that set no such value, and for entries written before this field existed.',
+    'For a refused attempt what the caller was told, such as the scope that the key lacks. For others the new value of what decides something, as REST names it: a state, a role, a visibility, days of retention, scopes and expiry of a new key, the reason of a hold, the host of a webhook: `public`; of several fields `mode: planning, visibility: public`. Null for operations that set no such value, and for entries written before this field existed.',
 } as const;
 
 /** Whoever reads the log with `organizations.write` can read names of people, and invitations. */

@@ -247,6 +247,11 @@ export async function forgetUserInEntries(
   const keys = await audit.selectFrom('api_key').select('id').where('user_id', '=', userId).execute();
   const ids = keys.map(({ id }) => id);
   await audit.deleteFrom('audit_origin').where('key_id', '=', anyOf('uuid', ids)).execute();
+  // Of refused sign-ins, which have no key.
+  await sql`delete from audit_origin where (entry_occurred_at, entry_id) in (
+    select occurred_at, id from audit_entry where target_id = ${userId} and target_type = 'User' and refusal is not null)`.execute(
+    audit,
+  );
   const label = randomBytes(6).toString('hex');
   const erased = ids.map((id) => ({ key_id: id, label, erased_at: now() }));
   // The step is repeated for each batch, with the same keys.

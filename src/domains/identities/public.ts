@@ -3,7 +3,7 @@
 export { type Claims, RefusedIdentityError, hasAddress, isOverflow, isSubject, mergedClaims } from './claims.ts';
 export type { IdentityTables } from './entity.ts';
 export { readOwnIdentities } from './queries.ts';
-export type { NewSignIn } from './recorded-sign-ins.ts';
+export { type NewSignIn, recordRefusedSignIn } from './recorded-sign-ins.ts';
 export { signInIdentity, signInWithLink } from './sign-in.ts';
 export { unlinkIdentities } from './unlink.ts';
 export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';

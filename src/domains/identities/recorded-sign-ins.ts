@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
+import { type AuditTarget, auditEntry, recordAudit, recordAudits } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { Membership } from '../organizations/public.ts';
+import type { OidcSettings } from '../../core/oidc-settings.ts';
+import { Membership, Organization } from '../organizations/public.ts';
 import type { User } from '../users/public.ts';
+import { Identity } from './entity.ts';
 
 /** Sign-ins of people in the audit log. */
 
@@ -44,4 +46,34 @@ export async function recordedIn(em: EntityManager, user: User, slug?: string): 
   const own = slug === undefined ? undefined : memberships.find(({ organization }) => organization.slug === slug);
   const only = memberships.length === 1 ? memberships[0] : undefined;
   return (own ?? only)?.organization.id ?? null;
+}
+
+/** Records a refused sign-in: in each organization of the person of a known identity, and that of somebody unknown in that of the company. */
+export async function recordRefusedSignIn(
+  em: EntityManager,
+  context: SignInContext,
+  {
+    subject,
+    settings,
+    message,
+  }: { readonly subject: string; readonly settings: OidcSettings; readonly message: string },
+): Promise<void> {
+  const known = await em.findOne(Identity, { issuer: settings.issuer, subject }, { populate: ['user'] });
+  const memberships = known ? await em.find(Membership, { user: known.user }, { limit: 100 }) : [];
+  const company =
+    known || settings.organization === undefined ? [] : await em.find(Organization, { slug: settings.organization });
+  const ids = [...memberships.map(({ organization }) => organization.id), ...company.map(({ id }) => id)];
+  const person = {
+    type: 'User' as const,
+    id: known?.user.id ?? null,
+    label: known?.user.label() ?? null,
+    detail: message,
+  };
+  const actor = { keyId: null, organization: undefined };
+  const entryIn = (organizationId: OrganizationId) =>
+    auditEntry({ ...context, actor }, 'signIn', { ...person, organizationId });
+  await recordAudits(
+    em,
+    ids.map((id) => ({ ...entryIn(id), refusal: 'forbidden' as const })),
+  );
 }

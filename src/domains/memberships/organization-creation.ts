@@ -2,7 +2,7 @@ import { ConflictError } from '../../core/errors.ts';
 import { requireScopes } from '../../core/access.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
-import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/public.ts';
+import { type CreatedApiKey, createdApiKeyTarget, issueApiKeyLike } from '../api-keys/public.ts';
 import {
   CREATE_ORGANIZATIONS,
   type CreateOrganizationInput,
@@ -41,7 +41,6 @@ async function issueFirstKey(context: OperationContext, { id, name }: Organizati
   // The organization must be inserted before the rows that refer to it.
   await em.flush();
   const created = await issueApiKeyLike(context, key);
-  const target = { type: 'ApiKey' as const, id: created.apiKey.id, organizationId: id, label: created.apiKey.label() };
-  await recordAudit(em, auditEntry(context, 'createApiKey', target));
+  await recordAudit(em, auditEntry(context, 'createApiKey', createdApiKeyTarget(created.apiKey)));
   return created;
 }

@@ -11,7 +11,7 @@ import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import {
   type ApiKeyRow,
   type CreatedApiKey,
-  apiKeyTarget,
+  createdApiKeyTarget,
   apiKeyTopic,
   createServiceAccountApiKeyInput,
   issueApiKey,
@@ -148,7 +148,7 @@ export const createServiceAccountApiKey = defineOperation({
     const organizationId = requireOrganization(context.actor).id;
     return issueApiKey(context, { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId });
   },
-  target: ({ apiKey }) => apiKeyTarget(apiKey),
+  target: ({ apiKey }) => createdApiKeyTarget(apiKey),
 });
 
 interface AskedKeys extends Asked<{ readonly includeRevoked: boolean }, 'CREATED_AT' | 'NAME'> {

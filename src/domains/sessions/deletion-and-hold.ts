@@ -66,7 +66,7 @@ export const holdSession = defineOperation({
     em.assign(session, { holdReason: reason, heldBy: actor.userId, heldAt: at, updatedAt: at });
     return session;
   },
-  target: ({ id }) => targetOf(id),
+  target: ({ id }, { reason }) => ({ ...targetOf(id), detail: reason }),
   afterCommit: afterChange,
 });
 

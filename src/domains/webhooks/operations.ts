@@ -102,7 +102,7 @@ export const createWebhook = defineOperation({
     await storeWebhookSecret(em, secrets, webhook, secret);
     return { webhook, secret };
   },
-  target: ({ webhook }) => targetOf(webhook),
+  target: ({ webhook }, { url }) => ({ ...targetOf(webhook), detail: new URL(url).host }),
   answer: withSecret,
 });
 
@@ -168,10 +168,11 @@ export const updateWebhook = defineOperation({
     webhook.updatedAt = at;
     return webhook;
   },
+  // The host alone, because the rest of an address can be a secret.
   target: (webhook, { webhookId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
     ...targetOf(webhook),
     changedFields: givenNames(changes),
-    detail: newValues(changes, ['isEnabled']),
+    detail: newValues({ ...changes, url: changes.url && new URL(changes.url).host }, ['url', 'isEnabled']),
   }),
   answer: changed,
 });

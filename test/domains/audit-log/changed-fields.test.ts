@@ -98,3 +98,44 @@ test('the entry of an operation that sets what has few values names the new valu
     ['inviteOrganizationMember', 'admin'],
   ]);
 });
+
+test('the entry has what decides something: days, scopes and expiry of a key, the reason of a hold, the host of a webhook', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const expiresAt = new Date(Date.now() + 60_000).toISOString();
+  const scopes = ['SESSIONS_READ', 'SOCIAL'];
+  const url = 'https://hooks.example.com/secret';
+  const { webhook } = await mutate<{ webhook: { id: string } }>(
+    gateway,
+    key,
+    'createWebhook',
+    { url },
+    'webhook { id }',
+  );
+  const writes: [string, object][] = [
+    ['updateOrganizationRetention', { organizationId, auditLogDays: 400 }],
+    ['createApiKey', { name: 'CI', scopes, expiresAt }],
+    ['createApiKey', { name: 'CI', scopes }],
+    ['holdSession', { sessionId, reason: 'Case 7' }],
+    ['updateWebhook', { webhookId: webhook.id, url: 'https://other.example.com/secret' }],
+    ['updateWebhook', { webhookId: webhook.id, isEnabled: false }],
+  ];
+  for (const [name, input] of writes)
+    expect([name, (await mutate(gateway, key, name, input)).__typename]).toEqual([
+      name,
+      expect.stringMatching(/Payload$/),
+    ]);
+  const { data } = await gateway.graphql<{
+    viewer: { organization: { auditLog: { nodes: { detail: string | null }[] } } };
+  }>(key, '{ viewer { organization { auditLog(filter: { sources: [REQUEST] }) { nodes { detail } } } } }');
+  expect(data?.viewer.organization.auditLog.nodes.map(({ detail }) => detail).toReversed()).toEqual([
+    'private',
+    'hooks.example.com',
+    '400',
+    `scopes: sessions.read social, expiresAt: ${expiresAt}`,
+    'scopes: sessions.read social, expiresAt: null',
+    'Case 7',
+    'other.example.com',
+    'false',
+  ]);
+});

@@ -8,7 +8,9 @@ import { startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 /** From where sign-ins, new keys and exports came, in the audit log. */
 
 const issuer = await startForgingIssuer();
-const gateway = await startTestGateway({ ...issuer.env, TRUSTED_PROXIES: '10.0.0.1' });
+const COMPANY = { OIDC_ORGANIZATION: 'company', OIDC_GROUPS_CLAIM: 'groups', OIDC_ALLOWED_GROUPS: 'all' };
+const GROUPS = { groups: ['all'] };
+const gateway = await startTestGateway({ ...issuer.env, TRUSTED_PROXIES: '10.0.0.1', ...COMPANY });
 afterAll(async () => {
   await gateway.close();
   await issuer.stop();
@@ -46,7 +48,7 @@ test('a sign-in is in the audit log of each organization of the person, with add
   const person = await createPerson(gateway, 'ada@example.com');
   for (const { organization } of [one, two]) await person.join(organization);
   const jar = new CookieJar(through);
-  await signInAs(jar, issuer, { sub: 'ada', email: person.email, email_verified: true });
+  await signInAs(jar, issuer, { sub: 'ada', email: person.email, email_verified: true, ...GROUPS });
   const signIn = { operation: 'signIn', ...at, actor: { email: person.email } };
   for (const { key } of [one, two]) expect(await logOf(key, 'signIn')).toEqual([signIn]);
 });
@@ -84,4 +86,32 @@ test('new keys and exports have it, other operations do not, and it is erased wi
   );
   expect(kept).toEqual([]);
   expect(await postKey(gateway, admin.key)).toMatchObject({ status: 201 });
+});
+
+test('a refused sign-in is in the log of the company, that of a known person in their organizations, until the account is erased', async () => {
+  const company = await gateway.createKey({ organization: 'company' });
+  const { key, organization } = await gateway.createKey();
+  const person = await createPerson(gateway, 'eve@example.com');
+  await person.join(organization);
+  const signIn = (claims: object) => signInAs(new CookieJar(through), issuer, { email_verified: true, ...claims });
+  await signIn({ sub: 'mallory', email: 'mallory@elsewhere.test', ...GROUPS });
+  await signIn({ sub: 'eve', email: person.email, ...GROUPS });
+  await signIn({ sub: 'eve', email: person.email });
+  const REFUSED = `{ viewer { organization { auditLog(filter: { operations: ["signIn"], isRefused: true }) {
+    nodes { targetLabel detail refusal clientAddress userAgent } } } } }`;
+  const refusedIn = async (reader: string) =>
+    (await gateway.graphql<{ viewer: { organization: { auditLog: { nodes: object[] } } } }>(reader, REFUSED)).data
+      ?.viewer.organization.auditLog.nodes;
+  const entry = (targetLabel: string | null, reason: string, from: object) => ({
+    targetLabel,
+    detail: expect.stringContaining(reason) as unknown,
+    refusal: 'FORBIDDEN',
+    ...from,
+  });
+  expect(await refusedIn(company.key)).toEqual([entry(null, 'OIDC_DOMAINS', at)]);
+  expect(await refusedIn(key)).toEqual([entry(person.email, 'none of the groups', at)]);
+  const eve = await gateway.createKey({ email: person.email, organization });
+  expect((await gateway.rest('DELETE', `/v1/users/${eve.userId}`, { key: eve.key })).status).toBe(202);
+  await runJobs(gateway);
+  expect(await refusedIn(key)).toEqual([entry(null, 'none of the groups', { clientAddress: null, userAgent: null })]);
 });
