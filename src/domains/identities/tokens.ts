@@ -14,9 +14,7 @@ const db = queriesOn<IdentityTables>();
 
 export const LINK_MINUTES = 10;
 
-function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
-}
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 /** Marks the `state` of an attempt as used. @returns false if it was used before, in any process. */
 export async function useState(writer: Sql, state: string, expiresAt: Date): Promise<boolean> {
@@ -31,11 +29,11 @@ export async function useState(writer: Sql, state: string, expiresAt: Date): Pro
 }
 
 /** Creates a link for the operator, which signs a person in once within 10 minutes. @throws NotFoundError for an unknown address. */
-export async function createSignInLink(
+export const createSignInLink = async (
   { em, now, newId }: Pick<WorkContext, 'em' | 'now' | 'newId'>,
   email: string,
-): Promise<{ readonly token: string; readonly userId: UserId; readonly expiresAt: Date }> {
-  return em.transactional(async (transaction) => {
+): Promise<{ readonly token: string; readonly userId: UserId; readonly expiresAt: Date }> =>
+  em.transactional(async (transaction) => {
     const user = await transaction.findOne(User, { email: email.toLowerCase() });
     if (!user) throw notFound('user');
     const token = randomBytes(32).toString('base64url');
@@ -46,7 +44,6 @@ export async function createSignInLink(
     await recordAudit(transaction, operatorEntry({ now, newId }, 'createSignInLink', target));
     return { token, userId: user.id, expiresAt };
   });
-}
 
 /** Uses up a link, in the caller's transaction. @returns the person; undefined for an unknown, used or expired token. */
 export async function redeemSignInLink(em: EntityManager, token: string, at: Date): Promise<UserId | undefined> {

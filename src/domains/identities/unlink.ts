@@ -10,11 +10,11 @@ import { recordedIn } from './recorded-sign-ins.ts';
  * Unlinks all identities of an account, for the operator: the next one with its verified e-mail address is joined to it. Keys and open
  * sign-ins stay. @throws NotFoundError for an unknown address, and for an account without an identity.
  */
-export function unlinkIdentities(
+export const unlinkIdentities = (
   { em, now, newId }: Pick<WorkContext, 'em' | 'now' | 'newId'>,
   email: string,
-): Promise<{ readonly userId: UserId; readonly unlinked: number }> {
-  return em.transactional(async (transaction) => {
+): Promise<{ readonly userId: UserId; readonly unlinked: number }> =>
+  em.transactional(async (transaction) => {
     const user = await transaction.findOne(User, { email: email.toLowerCase() });
     const unlinked = user ? await transaction.nativeDelete(Identity, { user }) : 0;
     if (!user || unlinked === 0) throw notFound('identity');
@@ -23,4 +23,3 @@ export function unlinkIdentities(
     await recordAudit(transaction, operatorEntry({ now, newId }, 'unlinkIdentities', target));
     return { userId: user.id, unlinked };
   });
-}

@@ -35,14 +35,11 @@ export async function isUnproven(em: EntityManager, userId: UserId): Promise<boo
  * Revokes again what concurrent requests have created with the keys of such an account. The caller has waited for these requests with
  * `settleChanges`. @returns the ids of what was revoked.
  */
-export function revokeLeftovers(
+export const revokeLeftovers = (
   em: EntityManager,
   { userId, signInId, at }: { readonly userId: UserId; readonly signInId: ApiKeyId; readonly at: Date },
-): Promise<ApiKeyId[]> {
-  return revokeKeys(em, { userId, except: signInId }, at);
-}
+): Promise<ApiKeyId[]> => revokeKeys(em, { userId, except: signInId }, at);
 
 /** Whether the person of an account signs in with an identity provider. */
-export async function hasIdentity(em: EntityManager, userId: UserId): Promise<boolean> {
-  return (await em.count(Identity, { user: userId })) > 0;
-}
+export const hasIdentity = async (em: EntityManager, userId: UserId): Promise<boolean> =>
+  (await em.count(Identity, { user: userId })) > 0;

@@ -114,6 +114,5 @@ export function slugFromName(name: string): string | undefined {
 }
 
 /** The first of `base`, `base-2`, `base-3`, … that is not taken. A long base is shortened to make room for the number. */
-export function firstFreeSlug(base: string, taken: ReadonlySet<string>): string {
-  return firstFree(base, taken, { separator: '-', maxLength: SLUG_MAX_LENGTH });
-}
+export const firstFreeSlug = (base: string, taken: ReadonlySet<string>): string =>
+  firstFree(base, taken, { separator: '-', maxLength: SLUG_MAX_LENGTH });

@@ -10,8 +10,8 @@ import { lockOrganization } from './lock.ts';
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables>>();
 
 /** The organizations with other members in which this user is the only administrator. */
-function administeredBy(em: EntityManager, userId: UserId) {
-  return tablesOf(em)
+const administeredBy = (em: EntityManager, userId: UserId) =>
+  tablesOf(em)
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
     .where('m.user_id', '=', userId)
@@ -25,7 +25,6 @@ function administeredBy(em: EntityManager, userId: UserId) {
       const administrators = others.where('a.role', '=', 'admin');
       return eb.exists(others).and(eb.not(eb.exists(administrators)));
     });
-}
 
 /** The organizations that have no other members, which are deleted with the account. */
 export async function organizationsOnlyOf(em: EntityManager, userId: UserId): Promise<OrganizationId[]> {
@@ -46,18 +45,17 @@ export async function organizationsOnlyOf(em: EntityManager, userId: UserId): Pr
 }
 
 /** Those organizations that the user has created; at most 10, by time of creation. */
-export function organizationsAdministeredBy(
+export const organizationsAdministeredBy = (
   em: EntityManager,
   userId: UserId,
-): Promise<{ id: OrganizationId; name: string }[]> {
-  return administeredBy(em, userId)
+): Promise<{ id: OrganizationId; name: string }[]> =>
+  administeredBy(em, userId)
     .select(['o.id', 'o.name'])
     .where('o.creator_id', '=', userId)
     .orderBy('o.created_at')
     .orderBy('o.id')
     .limit(10)
     .execute();
-}
 
 /**
  * Makes the longest member the administrator of each organization that the user has not created but is the only administrator of, so that

@@ -14,9 +14,7 @@ import { ADMINISTER_ORGANIZATION } from './policy.ts';
 import { type OrganizationOrderField, type OrganizationRow, organizationsOf } from './queries.ts';
 
 /** The audit log entry belongs to the organization that was created or changed. */
-function targetOf({ id }: Organization): AuditTarget {
-  return { type: 'Organization', id, organizationId: id };
-}
+const targetOf = ({ id }: Organization): AuditTarget => ({ type: 'Organization', id, organizationId: id });
 
 /** Finds the organization with this slug, or creates it, in the caller's transaction. */
 export async function findOrCreateOrganization(
@@ -75,13 +73,11 @@ export const updateOrganization = defineOperation({
 });
 
 /** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */
-export function readOrganizations(
+export const readOrganizations = (
   context: OperationContext,
   ids: readonly OrganizationId[],
   selected?: Columns<OrganizationRow>,
-): Promise<OrganizationRow[]> {
-  return organizationsOf(context.actor).find(context, ids, selected);
-}
+): Promise<OrganizationRow[]> => organizationsOf(context.actor).find(context, ids, selected);
 
 /** One organization of the caller, by id or slug; undefined when it does not exist or the caller is not a member. */
 export async function readOrganization(

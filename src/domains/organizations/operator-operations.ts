@@ -8,11 +8,11 @@ import { Organization } from './entity.ts';
  * Sets the subscription level of an organization for one product family, for the operator of the gateway. Other families do not change.
  * @throws NotFoundError when no organization has the slug.
  */
-export async function setSubscription(
+export const setSubscription = async (
   { em, now, newId }: Pick<WorkContext, 'em' | 'now' | 'newId'>,
   { slug, family, level }: { slug: string; family: ProductFamily; level: SubscriptionLevel },
-): Promise<Organization> {
-  return em.transactional(async (transaction) => {
+): Promise<Organization> =>
+  em.transactional(async (transaction) => {
     const organization = await transaction.findOne(Organization, { slug });
     if (!organization) throw notFound(`organization ${slug}`);
     if (organization.subscriptions[family] === level) return organization;
@@ -23,4 +23,3 @@ export async function setSubscription(
     await recordAudit(transaction, operatorEntry({ now, newId }, 'setSubscription', target));
     return organization;
   });
-}

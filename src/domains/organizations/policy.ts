@@ -22,15 +22,14 @@ export function actingOrganization(actor: Actor, named: string | undefined): Act
 }
 
 /** The memberships whose organizations the caller can see: all of the user, but for a bound key only that of its organization. */
-export function reachedBy({
+export const reachedBy = ({
   userId,
   organization,
   isBound,
-}: Actor): Reach<{ userId: UserId; organizationId: OrganizationId }> {
-  return { all: { userId, ...(isBound && organization && { organizationId: organization.id }) } };
-}
+}: Actor): Reach<{ userId: UserId; organizationId: OrganizationId }> => ({
+  all: { userId, ...(isBound && organization && { organizationId: organization.id }) },
+});
 
 /** Whether the caller can change an organization, its members and invitations: as an administrator who acts in it. */
-export function mayAdminister(actor: Actor, organizationId: OrganizationId): boolean {
-  return hasAccess(actor, ADMINISTER_ORGANIZATION, organizationId);
-}
+export const mayAdminister = (actor: Actor, organizationId: OrganizationId): boolean =>
+  hasAccess(actor, ADMINISTER_ORGANIZATION, organizationId);

@@ -24,12 +24,12 @@ export type OrganizationOrderField = 'CREATED_AT' | 'NAME';
 type Filter = OrganizationFilter & { slug?: string };
 
 /** The list of the organizations of callers, who have a role in the table with the alias `m`. */
-function organizations<Given, Table extends keyof Given>(
+const organizations = <Given, Table extends keyof Given>(
   rows: SelectQueryBuilder<Given, Table, object>,
   role: 'm.role' | 'm.service_role',
   reach: (actor: Actor) => Reach<object>,
-) {
-  return defineList<OrganizationRow, Filter, OrganizationOrderField>()(rows, {
+) =>
+  defineList<OrganizationRow, Filter, OrganizationOrderField>()(rows, {
     name: 'ORGANIZATION',
     alias: 'o',
     columns: SHOWN,
@@ -43,7 +43,6 @@ function organizations<Given, Table extends keyof Given>(
     }),
     orders: { CREATED_AT: { createdAt: 'timestamptz' }, NAME: { name: 'text' } },
   });
-}
 
 const OF_PEOPLE = organizations(
   db.selectFrom('organization as o').innerJoin('membership as m', 'm.organization_id', 'o.id'),
@@ -56,12 +55,12 @@ const OF_SERVICE_ACCOUNTS = organizations(
   ({ userId }) => ({ all: { id: userId, serviceDeletedAt: null } }),
 );
 
-export function organizationsOf({ isServiceAccount }: Actor) {
-  return isServiceAccount === true ? OF_SERVICE_ACCOUNTS : OF_PEOPLE;
-}
+export const organizationsOf = ({ isServiceAccount }: Actor) =>
+  isServiceAccount === true ? OF_SERVICE_ACCOUNTS : OF_PEOPLE;
 
-export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<OrganizationId, number> {
-  return async (organizationIds) => {
+export const memberCountsOf =
+  ({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<OrganizationId, number> =>
+  async (organizationIds) => {
     const rows = await reader.all(
       db
         .selectFrom('membership as m')
@@ -71,7 +70,6 @@ export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): 
     );
     return new Map(rows.map(({ id, count }) => [id, count]));
   };
-}
 
 /**
  * The role of the caller in each of the organizations. It is not limited to the organization of a bound key, because such a key can create or
@@ -94,6 +92,4 @@ export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<Org
 }
 
 /** The row of an organization that was just written. */
-export function organizationRow(organization: Organization): OrganizationRow {
-  return asRow(organization, SHOWN);
-}
+export const organizationRow = (organization: Organization): OrganizationRow => asRow(organization, SHOWN);

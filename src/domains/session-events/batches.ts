@@ -19,19 +19,18 @@ export interface StoredBatch {
   readonly contentHash: string | null;
 }
 
-export async function findBatch(
+export const findBatch = async (
   { sql: reader }: OperationContext,
   sessionId: SessionId,
   batchId: string,
-): Promise<StoredBatch | undefined> {
-  return reader.first(
+): Promise<StoredBatch | undefined> =>
+  reader.first(
     db
       .selectFrom('session_event_batch')
       .select(['first_id as firstId', 'last_id as lastId', 'content_hash as contentHash'])
       .where('session_id', '=', sessionId)
       .where('batch_id', '=', batchId),
   );
-}
 
 /** Upper bound of a stored batch: a request body has at most 4 MiB, and PostgreSQL returns the JSON as it was stored. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -50,16 +49,13 @@ export async function isSameBatch(
 }
 
 /** Compares two events. The time is compared only when it was given, because otherwise it is the time of storing. */
-function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean {
-  return (
-    event !== undefined &&
-    isSameText(row.eventType, event.eventType) &&
-    isSameText(row.provider, event.provider) &&
-    row.messageId === (event.messageId?.toLowerCase() ?? null) &&
-    (event.createdAt === null || row.createdAt === event.createdAt) &&
-    (row.eventData === event.eventData || isSameData(row.eventData, event.eventData))
-  );
-}
+const isSame = (row: SessionEventRow, event: RecordedEvent | undefined): boolean =>
+  event !== undefined &&
+  isSameText(row.eventType, event.eventType) &&
+  isSameText(row.provider, event.provider) &&
+  row.messageId === (event.messageId?.toLowerCase() ?? null) &&
+  (event.createdAt === null || row.createdAt === event.createdAt) &&
+  (row.eventData === event.eventData || isSameData(row.eventData, event.eventData));
 
 const isSameText = (stored: string, given: string) => stored === given || isRedacted(stored, given);
 

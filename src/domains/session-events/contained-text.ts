@@ -4,12 +4,11 @@
  */
 
 /** A text in one line. */
-export function inline(text: string): string {
-  return printable(text)
+export const inline = (text: string): string =>
+  printable(text)
     .replaceAll(/[\s\u0085]+/g, ' ')
     .trim()
     .replaceAll(TAG, escapedTag);
-}
 
 /** A text that may be Markdown. Its lines are quoted, its blocks of code are written anew. */
 export function contained(text: string): string {
@@ -49,9 +48,7 @@ export function fenced(text: string, language = ''): string {
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 
 /** Without characters that control a terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/(?![\t\n\v\f\r\u0085])\p{Cc}/gu, '\uFFFD');
-}
+const printable = (text: string): string => text.replaceAll(/(?![\t\n\v\f\r\u0085])\p{Cc}/gu, '\uFFFD');
 
 /** The fence that a line begins a block of code with (CommonMark 0.31, section 4.5). */
 function openingIn(line: string): { readonly fence: string; readonly language: string } | undefined {
@@ -73,9 +70,7 @@ const HEADING = /^((?:[\s>]|[-+*]\s|\d{1,9}[.)]\s)*)(?=#{1,6}(?:\s|$)|=+\s*$|-+\
 const TAG = /<(?=[a-z/!?])/gi;
 
 /** A line without headings and HTML. */
-function withoutMeaning(line: string): string {
-  return line.replace(HEADING, '$1\\').replaceAll(TAG, escapedTag);
-}
+const withoutMeaning = (line: string): string => line.replace(HEADING, '$1\\').replaceAll(TAG, escapedTag);
 
 function escapedTag(tag: string, at: number, text: string): string {
   let start = at;

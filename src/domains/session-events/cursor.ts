@@ -26,9 +26,8 @@ export function cursorId(cursor: string | null | undefined, argument: string): n
 }
 
 /** The id in a cursor of GraphQL, where an empty one is none, as in other lists. */
-export function relayCursorId(cursor: string | number | null | undefined, argument: string): number | null {
-  return cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
-}
+export const relayCursorId = (cursor: string | number | null | undefined, argument: string): number | null =>
+  cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
 
 /** Cursors that are ids, for lists that are sorted by it. */
 export const ID_CURSORS: CursorForm = {
@@ -43,6 +42,4 @@ function isTooLarge(cursor: string): boolean {
 }
 
 /** Converts digits to an id. Larger ids than any stored one are all equivalent, so they are reduced to a safe integer. */
-export function idOf(digits: string): number {
-  return Math.min(Number(digits), Number.MAX_SAFE_INTEGER);
-}
+export const idOf = (digits: string): number => Math.min(Number(digits), Number.MAX_SAFE_INTEGER);

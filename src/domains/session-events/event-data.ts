@@ -277,6 +277,5 @@ function shapeFault(value: unknown, levels: number, size: { bytes: number }): Js
 const within = (key: string, fault: JsonFault): JsonFault => ({ ...fault, path: [key, ...fault.path] });
 
 /** Whether the value is an object or a list. */
-function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
+const isContainer = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;

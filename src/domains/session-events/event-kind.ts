@@ -37,9 +37,8 @@ function hasEnded(data: Data): boolean {
   return status === 'completed' || status === 'error';
 }
 
-function isOfTool(data: Data): boolean {
-  return hasText(data['toolName']) || isObject(data['toolResult']) || data['deltaType'] === 'input_json_delta';
-}
+const isOfTool = (data: Data): boolean =>
+  hasText(data['toolName']) || isObject(data['toolResult']) || data['deltaType'] === 'input_json_delta';
 
 const FAILURE = /error|fail/i;
 
@@ -58,9 +57,8 @@ export function plainMessage(data: Data): string | undefined {
 }
 
 /** The text of a line that is no JSON. */
-export function plainLine(data: Data): string | undefined {
-  return objectOf(data['event'])['event'] === 'line' ? plainMessage(data) : undefined;
-}
+export const plainLine = (data: Data): string | undefined =>
+  objectOf(data['event'])['event'] === 'line' ? plainMessage(data) : undefined;
 
 /** The agent that acts, among those of a session: the call that started it, its task, or its kind. */
 export function agentOf(data: Data): string | undefined {
@@ -69,10 +67,6 @@ export function agentOf(data: Data): string | undefined {
 }
 
 /** What an event adds to the text of its item. */
-export function deltaOf(data: Data): string {
-  return typeof data['delta'] === 'string' ? data['delta'] : '';
-}
+export const deltaOf = (data: Data): string => (typeof data['delta'] === 'string' ? data['delta'] : '');
 
-function hasText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
-}
+const hasText = (value: unknown): value is string => typeof value === 'string' && value !== '';

@@ -161,12 +161,12 @@ function batchIdsOf(batch: readonly Line[], format: FormatName | undefined): str
   return batch.map(({ text }) => `${name}:${batch[0]?.number}:${hash.update(`${text}\n`).copy().digest('base64url')}`);
 }
 
-async function findLongest(
+const findLongest = async (
   reader: Sql,
   sessionId: SessionId,
   batchIds: readonly string[],
-): Promise<{ firstId: number; lastId: number; batchId: string } | undefined> {
-  return reader.first(
+): Promise<{ firstId: number; lastId: number; batchId: string } | undefined> =>
+  reader.first(
     db
       .selectFrom('session_event_batch')
       .select(['first_id as firstId', 'last_id as lastId', 'batch_id as batchId'])
@@ -175,7 +175,6 @@ async function findLongest(
       .orderBy(sql`last_id - first_id`, 'desc')
       .limit(1),
   );
-}
 
 /** Yields the lines one at a time. At most one line of the maximum length is in memory. Unless `isStrict`, bytes that are no UTF-8 become U+FFFD. */
 async function* readLines(

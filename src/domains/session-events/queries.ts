@@ -197,13 +197,11 @@ export async function isPresent({ sql: reader }: OperationContext, sessionId: Se
 }
 
 /** A page of the events of one session; undefined when the caller cannot read the session. */
-export async function pageOfEvents(
+export const pageOfEvents = async (
   context: OperationContext,
   sessionId: SessionId,
   list: SessionEventList,
-): Promise<Page<SessionEventRow> | undefined> {
-  return (await pagesOfEvents(context, list)([sessionId])).get(sessionId);
-}
+): Promise<Page<SessionEventRow> | undefined> => (await pagesOfEvents(context, list)([sessionId])).get(sessionId);
 
 const counts = preparedByShape<
   Given,

@@ -208,13 +208,12 @@ async function storeTexts(
 }
 
 /** Indexes the title of a session, in the transaction that changes it. */
-export function indexTitle(
+export const indexTitle = (
   em: EntityManager,
   session: Pick<Pending, 'sessionId' | 'organizationId'>,
   { title, createdAt }: { readonly title: string; readonly createdAt: Date },
-): Promise<void> {
-  return storeTexts(em, session, [{ item: 'title', eventId: 0, createdAt: createdAt.toISOString(), text: title }]);
-}
+): Promise<void> =>
+  storeTexts(em, session, [{ item: 'title', eventId: 0, createdAt: createdAt.toISOString(), text: title }]);
 
 /**
  * Replaces the indexed texts of events whose data was changed. They are found by their keys alone, whatever is known of the session when the

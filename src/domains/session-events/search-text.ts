@@ -53,19 +53,16 @@ export function unescaped(text: string, beginning = text): string {
 }
 
 /** Short, because it is in the key of an index. */
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
-}
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22);
 
 /** So many characters of a text are searched, which is less than a document of PostgreSQL can have. */
 export const MAX_SEARCHED = 100_000;
 
 /** Letters and digits, in lower case and without accents, separated by single spaces. */
-export function wordsOf(text: string): string {
-  return fold(unescaped(text.slice(0, MAX_SEARCHED)).replaceAll('\0', ' ').toWellFormed())
+export const wordsOf = (text: string): string =>
+  fold(unescaped(text.slice(0, MAX_SEARCHED)).replaceAll('\0', ' ').toWellFormed())
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();
-}
 
 /** The phrases of a search: each quoted text, and each word outside of quotes. All must be found, in any order. */
 export function phrasesOf(search: string): string[] {

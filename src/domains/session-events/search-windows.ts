@@ -23,8 +23,8 @@ interface Given {
 }
 
 /** When the oldest of the texts was recorded that are in a window; none if there are no others. */
-export function oldestOf(value: ValueOf<{ organizationId: unknown; start: unknown }>, size: number) {
-  return db
+export const oldestOf = (value: ValueOf<{ organizationId: unknown; start: unknown }>, size: number) =>
+  db
     .selectFrom('session_text as w')
     .select('w.created_at as since')
     .where(sql<boolean>`w.organization_id = ${value('organizationId')}::uuid`)
@@ -33,7 +33,6 @@ export function oldestOf(value: ValueOf<{ organizationId: unknown; start: unknow
     .orderBy('w.created_at', 'desc')
     .offset(sql.lit(size))
     .limit(sql.lit(1));
-}
 
 const oldest = preparedByShape<Given, { readonly size: number }>()((value, { size }) => oldestOf(value, size));
 

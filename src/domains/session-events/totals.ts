@@ -96,7 +96,6 @@ function add(amounts: Amounts, field: UsageField, amount: number): void {
 }
 
 /** The name of a model or a tool, cut: sums are read in lists. */
-function nameOf(name: unknown): string | undefined {
-  return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME).toWellFormed() : undefined;
-}
+const nameOf = (name: unknown): string | undefined =>
+  typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME).toWellFormed() : undefined;
 const MAX_NAME = 200;

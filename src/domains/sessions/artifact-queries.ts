@@ -202,30 +202,26 @@ export async function findCodeRepositories(
 }
 
 /** The row of an artifact that was just written. */
-export function artifactRow({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow {
-  return {
-    id,
-    organizationId: organization.id,
-    sessionId: session.id,
-    type,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
-}
+export const artifactRow = ({ id, organization, session, type, createdAt, updatedAt }: Artifact): ArtifactRow => ({
+  id,
+  organizationId: organization.id,
+  sessionId: session.id,
+  type,
+  createdAt: createdAt.toISOString(),
+  updatedAt: updatedAt.toISOString(),
+});
 
 /** The row of a pull request that was just written. */
-export function pullRequestRow({
+export const pullRequestRow = ({
   organization,
   artifact,
   createdAt,
   updatedAt,
   ...fields
-}: PullRequest): PullRequestRow {
-  return {
-    ...fields,
-    organizationId: organization.id,
-    artifactId: artifact.id,
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
-}
+}: PullRequest): PullRequestRow => ({
+  ...fields,
+  organizationId: organization.id,
+  artifactId: artifact.id,
+  createdAt: createdAt.toISOString(),
+  updatedAt: updatedAt.toISOString(),
+});

@@ -314,18 +314,14 @@ export interface SessionStateFlags {
 }
 
 /** The documented state object (Workspace Management API, section 3), whose booleans follow from the state. */
-export function stateFlags(current: SessionState): SessionStateFlags {
-  return {
-    isQueued: current === 'queued',
-    isCancelled: current === 'cancelled',
-    isCompleted: current === 'completed',
-    isFailed: current === 'failed',
-    inProgress: current === 'inProgress',
-    current,
-  };
-}
+export const stateFlags = (current: SessionState): SessionStateFlags => ({
+  isQueued: current === 'queued',
+  isCancelled: current === 'cancelled',
+  isCompleted: current === 'completed',
+  isFailed: current === 'failed',
+  inProgress: current === 'inProgress',
+  current,
+});
 
 /** URL of the console page of a session. */
-export function htmlUrlOf(sessionId: SessionId, publicUrl: string): string {
-  return `${publicUrl}/sessions/${sessionId}`;
-}
+export const htmlUrlOf = (sessionId: SessionId, publicUrl: string): string => `${publicUrl}/sessions/${sessionId}`;

@@ -16,9 +16,8 @@ const db = queriesOn<McpConnectionTables>();
 export type McpServerViewer = Pick<Caller<RawBuilder<unknown>, RawBuilder<unknown>>, 'organizationId' | 'userId'>;
 
 /** The ids that the caller can see, of the session with the alias `s`. */
-export function visibleMcpServers(viewer: McpServerViewer): RawBuilder<string[]> {
-  return listedWhere(within(visibleTo(viewer), 'c'));
-}
+export const visibleMcpServers = (viewer: McpServerViewer): RawBuilder<string[]> =>
+  listedWhere(within(visibleTo(viewer), 'c'));
 
 /** Replaces the visible ids of the session `s`. Ids that the caller cannot see stay at the end of the list, up to its maximum length. */
 export function replacedMcpServers(given: RawBuilder<unknown>, viewer: McpServerViewer): RawBuilder<string[]> {

@@ -35,13 +35,14 @@ export interface Caller<Organization = OrganizationId, User = UserId> {
 }
 
 /** The sessions that a caller can change: their own, and for an administrator all of the organization. */
-export function changeableBy<Organization, User>({
+export const changeableBy = <Organization, User>({
   organizationId,
   userId,
   role,
-}: Caller<Organization, User>): Reach<Ownership<Organization, User>> {
-  return { all: { organizationId }, anyOf: role === 'admin' ? undefined : [{ creatorId: userId }] };
-}
+}: Caller<Organization, User>): Reach<Ownership<Organization, User>> => ({
+  all: { organizationId },
+  anyOf: role === 'admin' ? undefined : [{ creatorId: userId }],
+});
 
 /** The sessions that a caller can read: public ones of the organization, and private ones that they can change. */
 export function readableBy<Organization, User>(
@@ -58,9 +59,8 @@ export function callerOf(actor: Actor): Caller {
 }
 
 /** Whether the caller, who can read the session, can change it by an operation with this access. */
-export function mayChange(actor: Actor, session: Ownership, access: Access): boolean {
-  return hasAccess(actor, access) && isWithin(changeableBy(callerOf(actor)), session);
-}
+export const mayChange = (actor: Actor, session: Ownership, access: Access): boolean =>
+  hasAccess(actor, access) && isWithin(changeableBy(callerOf(actor)), session);
 
 /**
  * @throws NotFoundError (404) for a session that the caller cannot read; ForbiddenError (403) for a session that they

@@ -15,9 +15,11 @@ import {
 import type { SessionSource } from './entity.ts';
 import type { ProjectRow, SessionRow } from './queries.ts';
 
-export function toHoldDocument({ holdReason, heldById, heldAt }: SessionRow): z.input<typeof holdDocument> {
-  return { reason: holdReason ?? '', heldBy: heldById, heldAt: heldAt ?? '' };
-}
+export const toHoldDocument = ({ holdReason, heldById, heldAt }: SessionRow): z.input<typeof holdDocument> => ({
+  reason: holdReason ?? '',
+  heldBy: heldById,
+  heldAt: heldAt ?? '',
+});
 
 export const toPullRequestDocument = answering<PullRequestInSession, typeof pullRequestDocument>(
   pullRequestDocument,

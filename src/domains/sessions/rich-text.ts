@@ -186,9 +186,7 @@ function ownText({ type, text: own = '', attrs = {} }: RichTextNode): string {
   return type === 'hardBreak' ? '\n' : '';
 }
 
-function textOf(attribute: unknown): string {
-  return typeof attribute === 'string' ? attribute : '';
-}
+const textOf = (attribute: unknown): string => (typeof attribute === 'string' ? attribute : '');
 
 /** The path to the first node that is more than `levels` deep. The recursion is never deeper than `levels`. */
 function pathBeyond(parent: unknown, levels: number): (string | number)[] | undefined {

@@ -14,11 +14,11 @@ export interface TranscriptFileState {
 }
 
 /** What was received of the files of a session. */
-export function transcriptFilesOf(
+export const transcriptFilesOf = (
   { sql: reader, actor }: OperationContext,
   sessionId: SessionId,
-): Promise<TranscriptFileState[]> {
-  return reader.primary.all(
+): Promise<TranscriptFileState[]> =>
+  reader.primary.all(
     db
       .selectFrom('transcript_file')
       .select(['name', 'lines', 'mark'])
@@ -26,4 +26,3 @@ export function transcriptFilesOf(
       .where('organization_id', '=', requireOrganization(actor).id)
       .orderBy('name'),
   );
-}

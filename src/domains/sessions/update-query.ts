@@ -57,15 +57,14 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>(
 });
 
 /** Lets the texts of the changed session be indexed again, so that searches find the new title. */
-function noteTitle(value: ValueOf<Readonly<Record<string, unknown>>>, isChanged: boolean) {
-  return afterChange
+const noteTitle = (value: ValueOf<Readonly<Record<string, unknown>>>, isChanged: boolean) =>
+  afterChange
     .updateTable('session_search')
     .set({ version: sql<string>`${value('searchVersion')}::uuid` })
     .where('session_id', '=', sql<string>`${value('sessionId')}::uuid`)
     .where('organization_id', '=', sql<string>`${value('organizationId')}::uuid`)
     .where((eb) => eb.exists(afterChange.selectFrom('changed').select('changed.id')))
     .where(sql<boolean>`${sql.lit(isChanged)}`);
-}
 
 /**
  * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of

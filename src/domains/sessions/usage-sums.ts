@@ -100,11 +100,10 @@ export function sumsOfAppended(of: {
 const utcDay = (at: RawBuilder<unknown>) => sql`(${at}::timestamptz at time zone 'utc')`;
 
 /** The value `sums` of {@link sumsOfAppended}. */
-export function sumsToJson(sums: readonly AddedSum[]): string {
-  return JSON.stringify(
+export const sumsToJson = (sums: readonly AddedSum[]): string =>
+  JSON.stringify(
     sums.map((sum) => Object.fromEntries(Object.entries(sum).map(([name, value]) => [snake(name), value]))),
   );
-}
 
 export interface CountedSession {
   readonly id: SessionId;

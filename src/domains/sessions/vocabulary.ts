@@ -19,9 +19,8 @@ export const NEXT_STATES: Readonly<Record<SessionState, readonly SessionState[]>
 };
 
 /** Whether the session is finished. No events can be appended until it is queued again. */
-export function isFinished(state: SessionState): boolean {
-  return state === 'completed' || state === 'failed' || state === 'cancelled';
-}
+export const isFinished = (state: SessionState): boolean =>
+  state === 'completed' || state === 'failed' || state === 'cancelled';
 
 export const PULL_REQUEST_STATUSES = ['open', 'merged', 'closed'] as const;
 export const PROJECT_COLORS = [

@@ -60,8 +60,8 @@ export function resolveActor(
 type AccountColumn<Row> = { [Name in keyof Row]: Row[Name] extends UserId | null ? Name : never }[keyof Row] & string;
 
 /** A field that refers to a person or a service account by a column with its id. */
-export function actorField<Row extends object>(t: FieldsOf<Row>, column: AccountColumn<Row>, description: string) {
-  return t.field({
+export const actorField = <Row extends object>(t: FieldsOf<Row>, column: AccountColumn<Row>, description: string) =>
+  t.field({
     type: ActorType,
     nullable: true,
     description,
@@ -69,4 +69,3 @@ export function actorField<Row extends object>(t: FieldsOf<Row>, column: Account
     // The column has an id or null.
     resolve: (row, _, context, info) => resolveActor(context, info, row[column] as UserId | null),
   });
-}

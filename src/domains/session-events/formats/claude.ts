@@ -90,9 +90,8 @@ function assistantText({ block, itemId, scope, memory }: Block): Draft {
 const digestOf = (text: string) => createHash('sha256').update(text.slice(0, MAX_COMPARED)).digest('base64url');
 const MAX_COMPARED = 2000;
 
-function thinking({ block, itemId, scope }: Block): Draft {
-  return textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' });
-}
+const thinking = ({ block, itemId, scope }: Block): Draft =>
+  textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' });
 
 const BLOCKS: Readonly<Record<string, (block: Block) => Draft>> = {
   text: assistantText,
@@ -317,17 +316,16 @@ export function costsOf(models: JsonObject): Readonly<Record<string, number>> {
 const MAX_MODELS = 20;
 
 /** What cumulative costs add to those that were reported before. */
-export function addedCosts(
+export const addedCosts = (
   before: JsonObject,
   costs: Readonly<Record<string, number>>,
-): Readonly<Record<string, number>> {
-  return Object.fromEntries(
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(
     Object.entries(costs).map(([model, now]) => {
       const last = amountOf(before[model]) ?? 0;
       return [model, now >= last ? now - last : now];
     }),
   );
-}
 
 export function modelTotals(models: readonly JsonObject[]): TokenUsage {
   const sum = (...names: readonly string[]) =>

@@ -86,15 +86,13 @@ const contentEnd: Read = (event, memory) => {
   ];
 };
 
-function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost, totalCost }: JsonObject) {
-  return {
-    inputTokens: amountOf(inputTokens),
-    outputTokens: amountOf(outputTokens),
-    cachedInputTokens: amountOf(cacheReadTokens),
-    cacheWriteTokens: amountOf(cacheWriteTokens),
-    costUsd: amountOf(cost) ?? amountOf(totalCost),
-  };
-}
+const tokensOf = ({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cost, totalCost }: JsonObject) => ({
+  inputTokens: amountOf(inputTokens),
+  outputTokens: amountOf(outputTokens),
+  cachedInputTokens: amountOf(cacheReadTokens),
+  cacheWriteTokens: amountOf(cacheWriteTokens),
+  costUsd: amountOf(cost) ?? amountOf(totalCost),
+});
 
 const usage: Read = (event, memory) => {
   const added = tokensOf(event);

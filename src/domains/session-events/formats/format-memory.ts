@@ -169,9 +169,7 @@ export class FormatMemory {
   }
 }
 
-function isList(name: string): name is List {
-  return (LISTS as readonly string[]).includes(name);
-}
+const isList = (name: string): name is List => (LISTS as readonly string[]).includes(name);
 
 function forgetOldest<Item>(items: Map<string, Item>, onForget: (item: Item) => void = () => undefined): void {
   for (const [name, item] of items) {

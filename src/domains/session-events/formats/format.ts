@@ -74,14 +74,11 @@ export interface Format {
 export type Convert = (line: JsonObject, memory: FormatMemory) => readonly Draft[];
 
 /** What a table has for a name that an agent wrote, which can also be the name of something that every object inherits. */
-export function entryOf<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
-  return Object.hasOwn(table, name) ? table[name] : undefined;
-}
+export const entryOf = <Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** The value as an object; an empty one if it is anything else. */
-export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
+export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 /** @throws RangeError for a list with more items than a line can have events; the line is then kept as a text */
 export function listOf(value: unknown): readonly unknown[] {
@@ -90,33 +87,27 @@ export function listOf(value: unknown): readonly unknown[] {
   return value;
 }
 
-export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
-}
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** A text that is not empty. */
-export function nameOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
+export const nameOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
 
 /** The name of a model, cut. With a larger context, Claude Code writes it with `[1m]`. */
-export function modelOf(value: unknown): string | undefined {
-  return nameOf(value)
+export const modelOf = (value: unknown): string | undefined =>
+  nameOf(value)
     ?.replace(/\[1m\]$/, '')
     .slice(0, MAX_MODEL_NAME)
     .toWellFormed();
-}
 export const MAX_MODEL_NAME = 200;
 
 /** A number that can be counted; undefined for anything else. */
-export function amountOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
-}
+export const amountOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 
 /** A signed 32-bit integer, which is what events accept. */
-export function integerOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31 ? value : undefined;
-}
+export const integerOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31 ? value : undefined;
 
 /** The text of content: a text, a list of blocks with texts, or JSON for anything else. */
 export function contentText(content: unknown): string {
@@ -142,9 +133,8 @@ export function mediaText(block: JsonObject): string | undefined {
 }
 
 /** The input of a tool as JSON text. */
-export function inputText(input: unknown): string {
-  return typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input);
-}
+export const inputText = (input: unknown): string =>
+  typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input);
 
 /** The message of an error, which agents send as a text or as objects of several shapes. */
 export function errorText(error: unknown): string | undefined {
@@ -156,22 +146,23 @@ export function errorText(error: unknown): string | undefined {
 }
 
 /** A message of the agent. */
-export function textDraft(text: string, draft: Draft = {}): Draft {
-  return { source: 'assistant', deltaType: 'text_delta', accumulatedText: text, ...draft };
-}
+export const textDraft = (text: string, draft: Draft = {}): Draft => ({
+  source: 'assistant',
+  deltaType: 'text_delta',
+  accumulatedText: text,
+  ...draft,
+});
 
 /** The start of a tool call. */
-export function toolCall(itemId: string, toolName: string, input: unknown, draft: Draft = {}): Draft {
-  return {
-    source: 'assistant',
-    itemId,
-    toolName,
-    deltaType: 'input_json_delta',
-    accumulatedText: inputText(input),
-    toolResult: { status: 'running' },
-    ...draft,
-  };
-}
+export const toolCall = (itemId: string, toolName: string, input: unknown, draft: Draft = {}): Draft => ({
+  source: 'assistant',
+  itemId,
+  toolName,
+  deltaType: 'input_json_delta',
+  accumulatedText: inputText(input),
+  toolResult: { status: 'running' },
+  ...draft,
+});
 
 interface ToolEnd {
   readonly itemId: string | undefined;
@@ -183,36 +174,36 @@ interface ToolEnd {
 }
 
 /** The end of a tool call. */
-export function toolEnd({ itemId, toolName, output, exitCode, error = false }: ToolEnd, draft: Draft = {}): Draft {
-  return {
-    source: 'tool',
-    ...(itemId !== undefined && { itemId }),
-    ...(toolName !== undefined && { toolName }),
-    toolResult: {
-      status: error === false ? 'completed' : 'error',
-      output,
-      ...(exitCode !== undefined && { exitCode }),
-      ...(error !== false && { error }),
-    },
-    ...draft,
-  };
-}
+export const toolEnd = ({ itemId, toolName, output, exitCode, error = false }: ToolEnd, draft: Draft = {}): Draft => ({
+  source: 'tool',
+  ...(itemId !== undefined && { itemId }),
+  ...(toolName !== undefined && { toolName }),
+  toolResult: {
+    status: error === false ? 'completed' : 'error',
+    output,
+    ...(exitCode !== undefined && { exitCode }),
+    ...(error !== false && { error }),
+  },
+  ...draft,
+});
 
 /** The reason of a failed call that names none. */
 export const CALL_FAILED = 'the call failed';
 
 /** A part of a text that arrives in several lines. */
-export function partDraft(delta: string, draft: Draft = {}): Draft {
-  return { source: 'assistant', deltaType: 'text_delta', delivery: 'realtime', delta, ...draft };
-}
+export const partDraft = (delta: string, draft: Draft = {}): Draft => ({
+  source: 'assistant',
+  deltaType: 'text_delta',
+  delivery: 'realtime',
+  delta,
+  ...draft,
+});
 
 /** A text that the program of the agent has added, which nobody has said. */
-export function noteOf({ scope, itemId, accumulatedText = '' }: Draft): Draft {
-  return {
-    name: 'note',
-    source: 'system',
-    ...(scope && { scope }),
-    ...(itemId !== undefined && { itemId }),
-    accumulatedText,
-  };
-}
+export const noteOf = ({ scope, itemId, accumulatedText = '' }: Draft): Draft => ({
+  name: 'note',
+  source: 'system',
+  ...(scope && { scope }),
+  ...(itemId !== undefined && { itemId }),
+  accumulatedText,
+});

@@ -69,15 +69,14 @@ function draftsOf(object: JsonObject, memory: FormatMemory, source: Draft['sourc
 }
 
 /** A list of texts, and of blocks with texts, calls or results. */
-export function blockDrafts(blocks: unknown, memory: FormatMemory, source: Draft['source']): readonly Draft[] {
-  return listOf(blocks).flatMap((each) => {
+export const blockDrafts = (blocks: unknown, memory: FormatMemory, source: Draft['source']): readonly Draft[] =>
+  listOf(blocks).flatMap((each) => {
     const block = objectOf(each);
     const draft = toolDraft(block, memory);
     if (draft) return [draft];
     const text = typeof each === 'string' ? each : (textOf(block['text']) ?? '');
     return text === '' ? [] : [said(text, source, memory)];
   });
-}
 
 /** Texts have an item of their own, so that none takes the place of another. */
 export function said(text: string, source: Draft['source'], memory: FormatMemory): Draft {

@@ -29,9 +29,8 @@ const messageStart: Convert = (line, memory) => {
   return [{ source: speakerOf(objectOf(line['message'])) }];
 };
 
-function speakerOf({ role }: JsonObject): NonNullable<Draft['source']> {
-  return role === 'user' ? 'user' : role === 'toolResult' ? 'tool' : 'assistant';
-}
+const speakerOf = ({ role }: JsonObject): NonNullable<Draft['source']> =>
+  role === 'user' ? 'user' : role === 'toolResult' ? 'tool' : 'assistant';
 
 /** A part of a message, or the end of one of its blocks. */
 const messageUpdate: Convert = (line, memory) => {

@@ -120,19 +120,20 @@ export interface LineContent {
 }
 
 /** A line that a format has read. */
-export function readContent(format: FormatName, parts: readonly string[], json: JsonObject): LineContent {
-  return { format, parts, json, type: typeOf(json) };
-}
+export const readContent = (format: FormatName, parts: readonly string[], json: JsonObject): LineContent => ({
+  format,
+  parts,
+  json,
+  type: typeOf(json),
+});
 
 /** A line that is kept without being read. Its encoding is given where JSON would have to escape most characters. */
-export function keptContent(
+export const keptContent = (
   format: FormatName,
   parts: readonly string[],
   json?: JsonObject,
   encoding?: 'base64',
-): LineContent {
-  return { format, parts, json, type: 'line', ...(encoding && { encoding }) };
-}
+): LineContent => ({ format, parts, json, type: 'line', ...(encoding && { encoding }) });
 
 export const eventCount = ({ parts }: LineContent, drafts: readonly Draft[]) => Math.max(parts.length, drafts.length);
 
@@ -208,17 +209,15 @@ function endOfPart(line: string, end: number): number {
   return code >= 0xd8_00 && code <= 0xdb_ff ? end - 1 : end;
 }
 
-function bounded({ accumulatedText, delta, toolResult, usage, ...draft }: Draft): object {
-  return {
-    ...draft,
-    ...(delta !== undefined && { delta: cut(delta) }),
-    ...(accumulatedText !== undefined && { accumulatedText: cut(accumulatedText) }),
-    ...(toolResult && {
-      toolResult: { ...toolResult, ...(toolResult.output !== undefined && { output: cut(toolResult.output) }) },
-    }),
-    ...(usage && { usage: Object.fromEntries(Object.entries(usage).filter(([, amount]) => amount !== undefined)) }),
-  };
-}
+const bounded = ({ accumulatedText, delta, toolResult, usage, ...draft }: Draft): object => ({
+  ...draft,
+  ...(delta !== undefined && { delta: cut(delta) }),
+  ...(accumulatedText !== undefined && { accumulatedText: cut(accumulatedText) }),
+  ...(toolResult && {
+    toolResult: { ...toolResult, ...(toolResult.output !== undefined && { output: cut(toolResult.output) }) },
+  }),
+  ...(usage && { usage: Object.fromEntries(Object.entries(usage).filter(([, amount]) => amount !== undefined)) }),
+});
 
 /** Longer texts of a line are cut: the line itself is complete. */
 function cut(text: string): string {
@@ -231,9 +230,8 @@ function cut(text: string): string {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-function messageIdOf({ uuid }: JsonObject): string | null {
-  return typeof uuid === 'string' && UUID.test(uuid) ? uuid.toLowerCase() : null;
-}
+const messageIdOf = ({ uuid }: JsonObject): string | null =>
+  typeof uuid === 'string' && UUID.test(uuid) ? uuid.toLowerCase() : null;
 
 const MIN_TIME = Date.UTC(1970);
 const MAX_TIME = Date.UTC(9999, 0);

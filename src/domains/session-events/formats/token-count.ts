@@ -47,9 +47,8 @@ export function addedByMessage(memory: FormatMemory, id: string, reported: Amoun
 }
 
 /** What a cumulative total adds to the one that was reported before; a smaller one is that of a new run. */
-export function increaseOf(before: Amounts, total: Amounts): Amounts {
-  return mapped((field) => {
+export const increaseOf = (before: Amounts, total: Amounts): Amounts =>
+  mapped((field) => {
     const [last, now] = [before[field] ?? 0, total[field]];
     return now === undefined ? undefined : now >= last ? now - last : now;
   });
-}

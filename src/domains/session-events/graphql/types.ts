@@ -43,8 +43,8 @@ function known<Row extends object, Value extends string>(
 }
 
 /** A recorded integer, which can have 64 bits, as the Int of GraphQL. */
-function integer<Row extends object>(t: FieldsOf<Row>, text: string, valueOf: (row: Row) => unknown) {
-  return t.int({
+const integer = <Row extends object>(t: FieldsOf<Row>, text: string, valueOf: (row: Row) => unknown) =>
+  t.int({
     nullable: true,
     description: `${text} ${NULL}, or has more than 32 bits; then it is in \`eventDataJson\`.`,
     resolve: (row) => {
@@ -52,11 +52,10 @@ function integer<Row extends object>(t: FieldsOf<Row>, text: string, valueOf: (r
       return typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
     },
   });
-}
 
 /** A text that can be long. */
-function excerpt<Row extends object>(t: FieldsOf<Row>, description: string, textOf: (row: Row) => Text) {
-  return t.string({
+const excerpt = <Row extends object>(t: FieldsOf<Row>, description: string, textOf: (row: Row) => Text) =>
+  t.string({
     nullable: true,
     description,
     args: excerptArguments,
@@ -65,7 +64,6 @@ function excerpt<Row extends object>(t: FieldsOf<Row>, description: string, text
       return text == null ? null : excerptOf(text, args);
     },
   });
-}
 
 const ScopeKindEnum = enumOf('EventScopeKind', 'Who acts in an event.', SCOPE_KINDS, {
   foreground: 'The agent itself.',

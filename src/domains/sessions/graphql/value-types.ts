@@ -91,6 +91,5 @@ export const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').
 });
 
 /** The fields that the pull request of an artifact and that of a source have in common. */
-export function pullRequestFields(t: FieldsOf<SourcePullRequest>) {
-  return shown(t, sourcePullRequestDocument, ['url', 'title', 'status', 'isDraft'], { types: { url: 'URL' } });
-}
+export const pullRequestFields = (t: FieldsOf<SourcePullRequest>) =>
+  shown(t, sourcePullRequestDocument, ['url', 'title', 'status', 'isDraft'], { types: { url: 'URL' } });
