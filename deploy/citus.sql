@@ -14,6 +14,7 @@ create temporary table placement (name text primary key, kind text not null) on 
 insert into placement values
   -- On every node: foreign keys lead to them, and each statement that makes a change checks the rights of the caller (has_authority).
   ('user_account', 'reference'), ('organization', 'reference'), ('api_key', 'reference'), ('membership', 'reference'),
+  ('suspended_membership', 'reference'), ('scim_user', 'reference'),
   -- It is found by the time of its refresh and by its owner, and joined with sessions.
   ('mcp_connection', 'reference'),
   -- Rows of one organization, together on one node.
@@ -21,7 +22,7 @@ insert into placement values
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
   ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),
-  ('project', 'distributed'), ('pull_request', 'distributed'),
+  ('person_group', 'distributed'), ('person_group_member', 'distributed'), ('project', 'distributed'), ('pull_request', 'distributed'),
   ('running_export', 'distributed'), ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'),
   ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('transcript_file', 'distributed'), ('transcript_line', 'distributed'), ('usage_sum', 'distributed'), ('webhook', 'distributed'),
   ('webhook_delivery', 'distributed');

@@ -36,10 +36,16 @@ export const SCOPE_DECLARATIONS = {
   'users.delete': { description: "Delete the caller's own account.", opensPeople: true },
   'behavioral_events.event_definitions.read_write': { description: 'Manage event definitions.', opensPeople: false },
   'analytics.behavioral_events.send': { description: 'Send event occurrences.', opensPeople: false },
+  scim: {
+    description: 'Provision people and groups with SCIM; for service accounts with the role of an administrator.',
+    opensPeople: false,
+  },
   social: { description: 'Use the deprecated social publishing API.', opensPeople: false },
 } as const satisfies Readonly<Record<string, ScopeDeclaration>>;
 export type Scope = keyof typeof SCOPE_DECLARATIONS;
 export const SCOPES = keysOf(SCOPE_DECLARATIONS);
+/** The scopes that a person can have. */
+export const SCOPES_OF_PEOPLE = SCOPES.filter((scope) => scope !== 'scim');
 
 /** The scopes that people can grant to clients. */
 export const GRANTABLE_SCOPES: readonly Scope[] = [
@@ -54,7 +60,7 @@ export const GRANTABLE_SCOPES: readonly Scope[] = [
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
-const OF_ADMINISTRATORS: ReadonlySet<Scope> = new Set(['audit_log.read']);
+const OF_ADMINISTRATORS: ReadonlySet<Scope> = new Set(['audit_log.read', 'scim']);
 /** The scopes that keys can have in an organization where their owner has this role. */
 export function scopesOf(role: Role): readonly Scope[] {
   return role === 'admin' ? SCOPES : SCOPES.filter((scope) => !OF_ADMINISTRATORS.has(scope));

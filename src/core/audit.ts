@@ -168,6 +168,7 @@ export const AUDITED_NODES = [
   'ApiKey',
   'DeletionJob',
   'EventDefinition',
+  'Group',
   'McpServer',
   'ObjectIdentifier',
   'Organization',

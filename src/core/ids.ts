@@ -16,6 +16,7 @@ export type BroadcastId = Id<'Broadcast'>;
 export type DeletionJobId = Id<'DeletionJob'>;
 export type EventDefinitionId = Id<'EventDefinition'>;
 export type EventPropertyId = Id<'EventProperty'>;
+export type GroupId = Id<'Group'>;
 export type InvitationId = Id<'Invitation'>;
 export type McpAuthorizationId = Id<'McpAuthorization'>;
 export type McpConnectionId = Id<'McpConnection'>;

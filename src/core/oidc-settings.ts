@@ -151,8 +151,8 @@ export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK
     if (config[name] === undefined) return `${name}: is required with OIDC_ISSUER`;
   if (config.OIDC_DEFAULT_ROLE === 'member' && !organization)
     return 'OIDC_ORGANIZATION: is required with OIDC_DEFAULT_ROLE=member';
-  for (const name of ['OIDC_ADMIN_GROUPS', 'OIDC_ALLOWED_GROUPS'] as const)
-    if (config[name] && !config.OIDC_GROUPS_CLAIM) return `OIDC_GROUPS_CLAIM: is required with ${name}`;
+  if (config.OIDC_ALLOWED_GROUPS && !config.OIDC_GROUPS_CLAIM)
+    return 'OIDC_GROUPS_CLAIM: is required with OIDC_ALLOWED_GROUPS';
   if (adminGroups && !organization) return 'OIDC_ORGANIZATION: is required with OIDC_ADMIN_GROUPS';
   return undefined;
 }

@@ -1,9 +1,12 @@
+import type { OidcSettings } from './oidc-settings.ts';
 import type { Subscriptions } from './config.ts';
 
 export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
   /** The slug of OIDC_ORGANIZATION, which only the operator gives to an organization. */
   readonly reservedSlug: string | undefined;
+  /** What SCIM needs of the identity provider: OIDC_ORGANIZATION, its domains and the groups of administrators. Undefined without a provider. */
+  readonly company: Pick<OidcSettings, 'organization' | 'domains' | 'adminGroups'> | undefined;
   /** With OIDC_ONLY, the domains of the e-mail addresses that can be invited: people join through the identity provider alone. */
   readonly companyDomains: readonly string[] | undefined;
   /** URL of the gateway for people and other servers, without a trailing slash. */

@@ -8,6 +8,7 @@ import { auditFloorOf } from '../core/audit-floor.ts';
 import { type Config, ConfigurationError } from '../core/config.ts';
 import { settleChanges } from '../core/authority.ts';
 import { FeedWriter } from '../core/feed.ts';
+import { oidcSettings } from '../core/oidc-settings.ts';
 import type { OperationSettings } from '../core/operation-settings.ts';
 import type { Services } from '../core/operation.ts';
 import { CONNECTION_WAIT_MS, type Database, openDatabase } from '../core/postgres/connections.ts';
@@ -332,6 +333,7 @@ async function openTracing(
 function settingsOf(config: Config, publicUrl: () => string): OperationSettings {
   return {
     defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+    company: oidcSettings(config),
     reservedSlug: config.OIDC_ORGANIZATION,
     companyDomains: config.OIDC_ONLY ? config.OIDC_DOMAINS : undefined,
     // Known when the gateway listens.

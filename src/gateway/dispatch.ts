@@ -10,11 +10,12 @@ import type { ClientLimits } from './admission/client-limits.ts';
 import type { RateLimits, Sender } from './admission/rate-limits.ts';
 import { RequestShares } from './admission/request-shares.ts';
 import { operationContext, publicContext } from './contexts.ts';
-import type { Dependencies } from './dependencies.ts';
+import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange, FoundPage } from './exchange.ts';
 import { type GraphQLApi, createGraphQLApi } from './graphql/handler.ts';
 import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
+import { SCIM_LIMIT, answerScim, isScim } from './scim.ts';
 import { createMcpApi } from './mcp/handler.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
@@ -38,6 +39,7 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
   const graphql = createGraphQLApi(dependencies, limits);
   const answerGraphQL = createGraphQLDispatch(dependencies, { graphql, admitCaller });
   const answerMcp = createMcpDispatch(dependencies, { graphql, admitCaller });
+  const answerProvisioning = createScimDispatch(dependencies, admitCaller);
   const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller, shares });
   return (exchange) => {
     const preflight = cors?.preflight(exchange.request);
@@ -48,6 +50,7 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
     const page = findPage(exchange);
     if (page) return answerPage(exchange, page, shares);
     if (exchange.path === '/mcp') return answerMcp(exchange);
+    if (isScim(exchange.path)) return answerProvisioning(exchange);
     return exchange.path === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
   };
 }
@@ -73,7 +76,8 @@ function createAdmission(
     const onKey = async (sender: Sender) => {
       exchange.keyId = sender.keyId;
       exchange.userId = sender.userId;
-      if (limits) exchange.limitHeaders = await limits.countRequest(sender);
+      if (limits)
+        exchange.limitHeaders = await limits.countRequest(sender, isScim(exchange.path) ? SCIM_LIMIT : undefined);
       if (badPath) throw badPath;
     };
     const unknown = shares.takeUnknown(exchange.request);
@@ -178,6 +182,17 @@ function createMcpDispatch(
     const { whenRead } = await admitCaller(exchange);
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
     return answerMcp(request, openOperation, { logs: exchange, onWrite: () => (exchange.isWrite = true) });
+  };
+}
+
+/** For identity providers, which manage people and groups. */
+function createScimDispatch(dependencies: Dependencies, admitCaller: AdmitCaller): Dispatch {
+  return async (exchange) => {
+    exchange.api = 'rest';
+    exchange.operation = 'scim';
+    const { whenRead } = await admitCaller(exchange);
+    const open = async () => operationContext(dependencies, await whenRead(), exchange);
+    return answerScim(exchange, open, publicUrlOf(dependencies));
   };
 }
 

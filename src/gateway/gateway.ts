@@ -20,6 +20,7 @@ import { answerRefusal, isMessage, readRefused } from './mcp/refusal.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
 import { challengeOf } from './protected-resources.ts';
+import { answerScimError, isScim } from './scim.ts';
 import { compact } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
 import { NO_PAGE_POLICY } from '../core/http/content-security-policy.ts';
@@ -224,6 +225,7 @@ const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', MET
 function answerError(failure: DomainError, exchange: Exchange): HttpAnswer {
   const { request, path, api, operation, requestId } = exchange;
   if (path === '/graphql') return answerGraphQLError(failure, requestId);
+  if (isScim(path)) return answerScimError(failure);
   const isPage = api === 'page' || operation === 'unknown';
   if (isPage && wantsHtml(request)) return withBasePath(errorPage(failure, requestId), exchange.basePath);
   return isMessage(exchange) ? answerRefusal(failure, exchange) : answerRestError(failure, path, requestId);

@@ -6,6 +6,7 @@ import { auditLog } from '../domains/audit-log/module.ts';
 import { broadcasts } from '../domains/broadcasts/module.ts';
 import { eventDefinitions } from '../domains/event-definitions/module.ts';
 import { eventOccurrences } from '../domains/event-occurrences/module.ts';
+import { groups } from '../domains/groups/module.ts';
 import { identities } from '../domains/identities/module.ts';
 import { invitations } from '../domains/invitations/module.ts';
 import { mcpConnections } from '../domains/mcp-connections/module.ts';
@@ -18,6 +19,7 @@ import { organizations } from '../domains/organizations/module.ts';
 import { organizationExport } from '../domains/organization-export/module.ts';
 import { provideExports } from '../domains/organization-export/public.ts';
 import { retention } from '../domains/retention/module.ts';
+import { scim } from '../domains/scim/module.ts';
 import { serviceAccounts } from '../domains/service-accounts/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
@@ -44,6 +46,8 @@ export const modules = complete([
   sessions,
   sessionEvents,
   usageReports,
+  groups,
+  scim,
   mcpUse,
   eventDefinitions,
   eventOccurrences,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
-import { ROLES, SCOPES } from '../core/access.ts';
+import { ROLES, SCOPES_OF_PEOPLE } from '../core/access.ts';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { isUuid } from '../core/ids.ts';
 import { createApiKeyInput } from '../domains/api-keys/public.ts';
@@ -144,8 +144,8 @@ export const COMMANDS = {
       ),
       scopes: repeated(
         '--scope S',
-        `scopes of the key, by default all that the role can have: ${SCOPES.join(', ')}`,
-        oneOf(SCOPES),
+        `scopes of the key, by default all that the role can have: ${SCOPES_OF_PEOPLE.join(', ')}`,
+        oneOf(SCOPES_OF_PEOPLE),
       ),
       label: optional('--name NAME', 'name of the key, at most 100 characters', accepted(KEY.name)),
       expires: optional(
@@ -169,7 +169,7 @@ export const COMMANDS = {
   'keys revoke': command('revoke an API key', { keyId: required('ID', undefined, keyIdOf) }),
   'keys extend': command('add scopes to an API key, such as those of a newer version', {
     keyId: required('ID', undefined, keyIdOf),
-    scopes: repeated('--scope S', 'scopes to add, by default all that this version knows', oneOf(SCOPES)),
+    scopes: repeated('--scope S', 'scopes to add, by default all that this version knows', oneOf(SCOPES_OF_PEOPLE)),
   }),
   'sign-in link': command(
     'print a link that signs a person in once within 10 minutes, also without the identity provider',

@@ -1,7 +1,7 @@
 import { settleChanges } from '../core/authority.ts';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
-import { type Role, SCOPES, type Scope, scopesOf } from '../core/access.ts';
+import { type Role, SCOPES_OF_PEOPLE, type Scope, scopesOf } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { createdApiKeyTarget, issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
 import { ensureMember } from '../domains/memberships/public.ts';
@@ -68,7 +68,11 @@ export async function issueKey(
         { role: found.isNew ? 'admin' : role, otherwise: 'member', at: now() },
       ));
     const organizationId = wanted.allOrganizations ? null : (found?.organization.id ?? null);
-    const scopes = wanted.scopes ?? (organizationId === null || !membership ? SCOPES : scopesOf(membership.role));
+    const scopes =
+      wanted.scopes ??
+      SCOPES_OF_PEOPLE.filter(
+        (scope) => organizationId === null || !membership || scopesOf(membership.role).includes(scope),
+      );
     const { apiKey, key } = await issueApiKey(
       { em, now, newId },
       { userId: user.id, organizationId, name, scopes, expiresAt },

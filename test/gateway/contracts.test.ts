@@ -30,6 +30,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/connected-apps/:connectedAppId revokeConnectedApp 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/groups/:groupId deleteGroup 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
     DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
@@ -49,6 +50,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/connected-apps listConnectedApps 200 | 400 401 403 404 429 500 503
     GET /v1/event-definitions/:name/occurrences/export exportEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /v1/feed listFeed 200 | 400 401 404 429 500 503
+    GET /v1/groups listGroups 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId/mcp openMcpStream 200 | 400 401 403 404 409 429 500 502 503 504
@@ -73,6 +75,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/groups/:groupId updateGroup 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/organizations/:organizationId/retention updateOrganizationRetention 200 | 400 401 403 404 409 413 415 429 500 503
@@ -86,6 +89,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /events/2026-03/send/batch sendEventOccurrences 204 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/api-keys createApiKey 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/artifacts/:artifactId/pull-requests recordPullRequest 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/groups createGroup 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/invitations/accept acceptOrganizationInvitation 201 | 400 404 409 413 415 429 500 503
     POST /v1/invitations/preview previewOrganizationInvitation 200 | 400 404 413 415 429 500 503
     POST /v1/mcp sendOwnMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
-import { ROLES, SCOPES } from '../../src/core/access.ts';
+import { ROLES, SCOPES_OF_PEOPLE } from '../../src/core/access.ts';
 import { storeSecret } from '../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError } from '../../src/operator/command-arguments.ts';
@@ -31,7 +31,7 @@ const issuedKey = z.strictObject({
   userId: z.uuid(),
   organizationId: z.uuid().nullable(),
   role: z.enum(ROLES).nullable(),
-  scopes: z.array(z.enum(SCOPES)),
+  scopes: z.array(z.enum(SCOPES_OF_PEOPLE)),
   createdUser: z.boolean(),
   createdOrganization: z.boolean(),
 });
@@ -81,7 +81,7 @@ test('keys create: the first user of a new organization becomes its administrato
   const first = await createKey('acme', '--email Ann@Example.com');
   const next = await createKey('acme', '--email bob@example.com --scope sessions.read --scope api_keys.read');
   expect(await keyState(first.keyId)).toEqual([
-    { email: 'ann@example.com', slug: 'acme', role: 'admin', scopes: [...SCOPES], revoked: false },
+    { email: 'ann@example.com', slug: 'acme', role: 'admin', scopes: [...SCOPES_OF_PEOPLE], revoked: false },
   ]);
   const ofBob = { email: 'bob@example.com', slug: 'acme', revoked: false };
   expect(await keyState(next.keyId)).toEqual([
@@ -129,7 +129,12 @@ test('keys create prints which user and organization it created, the role and th
   const made = await createKey('printing', '--email printing@example.com --scope social');
   expect(made).toMatchObject({ role: 'admin', scopes: ['social'], createdUser: true, createdOrganization: true });
   const again = await createKey('printing', '--email printing@example.com');
-  expect(again).toMatchObject({ role: 'admin', scopes: [...SCOPES], createdUser: false, createdOrganization: false });
+  expect(again).toMatchObject({
+    role: 'admin',
+    scopes: [...SCOPES_OF_PEOPLE],
+    createdUser: false,
+    createdOrganization: false,
+  });
 });
 
 test('keys create without an organization creates an unbound key, which can act in each organization of its user', async () => {
@@ -165,7 +170,7 @@ test('keys extend: adds the scopes that a key lacks, by default all, at once and
     scopes: ['sessions.read', 'social'],
     added: ['social'],
   });
-  const others = SCOPES.filter((scope) => !['sessions.read', 'social'].includes(scope));
+  const others = SCOPES_OF_PEOPLE.filter((scope) => !['sessions.read', 'social'].includes(scope));
   expect(await run(`keys extend ${keyId}`)).toEqual({
     keyId,
     scopes: ['sessions.read', 'social', ...others],

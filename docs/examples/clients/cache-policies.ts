@@ -8,6 +8,9 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   EventDefinition: {
     occurrences: ['filter', 'orderBy'],
   },
+  Group: {
+    members: ['filter', 'orderBy'],
+  },
   Organization: {
     agents: ['filter', 'orderBy'],
     apiKeys: ['filter', 'orderBy'],
@@ -16,6 +19,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     eventTypes: ['filter', 'orderBy'],
     eventViolations: ['filter', 'orderBy'],
     feed: ['filter', 'orderBy'],
+    groups: ['filter', 'orderBy'],
     invitations: ['filter', 'orderBy'],
     mcpServers: ['filter', 'orderBy'],
     members: ['filter', 'orderBy'],
@@ -24,6 +28,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     serviceAccounts: ['filter', 'orderBy'],
     sessionSearch: ['filter', 'text'],
     sessions: ['filter', 'orderBy'],
+    suspendedMembers: ['filter', 'orderBy'],
     webhooks: ['filter', 'orderBy'],
   },
   Query: {
@@ -48,6 +53,8 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
 
 /** Types whose objects have no `id`: they are parts of the object that has them. */
 export const TYPES_WITHOUT_ID: readonly string[] = [
+  'ActorConnection',
+  'ActorEdge',
   'AgentGoal',
   'AgentOptions',
   'ApiKeyConnection',
@@ -77,6 +84,8 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'EventViolationEdge',
   'FeedEntryConnection',
   'FeedEntryEdge',
+  'GroupConnection',
+  'GroupEdge',
   'Identity',
   'McpServerChanged',
   'McpServerConnection',

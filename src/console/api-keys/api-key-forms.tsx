@@ -30,7 +30,8 @@ const PRESETS: readonly (readonly [value: string, name: string, needs: (scope: S
   ['tools', 'MCP client: calls the tools of MCP connections', (scope) => scope === 'MCP_CONNECTIONS_USE'],
   ['audit', 'Audit log: a program that keeps it elsewhere', (scope) => scope === 'AUDIT_LOG_READ'],
   ['read', 'Read only', (scope) => scope.endsWith('_READ')],
-  ['all', 'Everything that your own key may do', () => true],
+  ['scim', 'SCIM: an identity provider manages people and groups', (scope) => scope === 'SCIM'],
+  ['all', 'Everything that your own key may do', (scope) => scope !== 'SCIM'],
 ];
 
 interface CallingKey {
@@ -103,7 +104,7 @@ interface CreateKeyProps extends DialogProps {
   readonly caller: CallingKey;
   readonly textOf: (scope: Scope) => ScopeText;
   /** Whose key it becomes; undefined for the caller. */
-  readonly serviceAccount?: { readonly id: string; readonly name: string };
+  readonly serviceAccount?: { readonly id: string; readonly name: string; readonly role: string };
   readonly onCreated: (key: string) => void;
 }
 
@@ -146,7 +147,10 @@ export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }
       onClose={onClose}
     >
       <TextField name="name" label="Name" isRequired help="What it is for, such as the program that uses it." />
-      <ScopesField scopes={caller.scopes} textOf={textOf} />
+      <ScopesField
+        scopes={serviceAccount?.role === 'ADMIN' ? [...caller.scopes, 'SCIM'] : caller.scopes}
+        textOf={textOf}
+      />
       <SelectField name="expiresAt" label="Expires" choices={[...EXPIRIES, ['none', never]]} />
       {expiresAt === 'date' && <TextField name="date" label="Last day" type="date" isRequired />}
       {!serviceAccount && <SelectField name="place" label="Valid in" choices={PLACES} />}

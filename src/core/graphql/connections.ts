@@ -1,4 +1,4 @@
-import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
+import type { FieldMap, ObjectFieldBuilder, ObjectRef, UnionRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type LoadBatch, type Planned, resolveBatched } from './batches.ts';
 import { type SchemaTypes, builder } from './builder.ts';
@@ -88,12 +88,15 @@ builder.globalConnectionField('totalCount', (t) =>
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 
+/** The type of the items of a list: of objects, or a union of such types. */
+export type Listed<Row> = ObjectRef<Types, Row> | UnionRef<Types, Row>;
+
 /**
  * The connection and edge types of an object type, shared by all lists of it (Relay Cursor Connections Specification, sections 2 and 3):
  * `t.connection({ type: Session, … }, SessionConnection)`. `edgeFields` are properties of the relation rather than of the object.
  */
 export function connectionType<Row extends object>(
-  type: ObjectRef<Types, Row>,
+  type: Listed<Row>,
   { of, edgeFields }: { of: string; edgeFields?: (t: ObjectFieldBuilder<Types, EdgeShape<Row>>) => FieldMap },
 ) {
   const edge = builder.edgeObject({

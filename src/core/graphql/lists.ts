@@ -1,11 +1,11 @@
-import type { FieldMap, InputRef, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
+import type { FieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type LoadBatch, resolvePlanned } from './batches.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
 import type { Declaration } from '../operation.ts';
 import type { CountedPage, Order, Page, PageArguments } from '../postgres/reading/keyset.ts';
 import { type GraphQLContext, type SchemaTypes, builder } from './builder.ts';
-import { type Connection, connectionType, connectionsBelow } from './connections.ts';
+import { type Connection, type Listed, connectionType, connectionsBelow } from './connections.ts';
 import type { FieldsOf } from './nodes.ts';
 import { type OrderOptions, orderType } from './orders.ts';
 import { needs, selectedColumns } from './selection.ts';
@@ -54,7 +54,7 @@ export type ListType<Row extends object, Filter, Field extends string> = ReturnT
 
 /** Defines the connection and the order of a type. `of` names the objects in the plural. */
 export function listType<Row extends object, Filter, Field extends string>(
-  type: ObjectRef<Types, Row>,
+  type: Listed<Row>,
   { of, page = of, filter, conditions, fields, otherwise, edgeFields }: ListOptions<Row, Filter, Field>,
 ) {
   const order = orderType<Field>(type.name, { of, fields, otherwise });

@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { SCOPES, type Scope } from '../../core/access.ts';
+import { SCOPES_OF_PEOPLE, type Scope } from '../../core/access.ts';
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
 import { settleChanges } from '../../core/authority.ts';
 import { notFound } from '../../core/errors.ts';
@@ -31,7 +31,7 @@ export async function revokeAnyApiKey(context: WorkContext, apiKeyId: ApiKeyId):
  */
 export async function extendApiKey(
   { em, now, newId }: WorkContext,
-  { keyId, scopes = SCOPES }: { readonly keyId: ApiKeyId; readonly scopes?: readonly Scope[] | undefined },
+  { keyId, scopes = SCOPES_OF_PEOPLE }: { readonly keyId: ApiKeyId; readonly scopes?: readonly Scope[] | undefined },
 ): Promise<{ keyId: ApiKeyId; scopes: readonly Scope[]; added: readonly Scope[] }> {
   return em.transactional(async (transaction) => {
     const key = await lockedKey(transaction, { id: keyId, kind: 'KEY' });

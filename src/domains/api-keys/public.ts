@@ -20,6 +20,6 @@ export {
 } from './operations.ts';
 export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS, requireScopesOf } from './policy.ts';
-export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
+export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, blockKeys, noteKeyUse, revokeKeys } from './queries.ts';
 export { apiKeyDocument, createdApiKeyDocument, toApiKey, toCreatedApiKey } from './documents.ts';
 export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn } from './sign-ins.ts';

@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { SCOPES } from '../../core/access.ts';
+import { SCOPES_OF_PEOPLE } from '../../core/access.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
@@ -46,7 +46,9 @@ export function beginPersonalSignIn(
   em: EntityManager,
   { at, ...given }: { id: ApiKeyId; user: User; name: string; at: Date; expiresAt: Date },
 ): void {
-  em.persist(em.create(ApiKey, { ...given, kind: 'SIGN_IN', preview: '', scopes: [...SCOPES], createdAt: at }));
+  em.persist(
+    em.create(ApiKey, { ...given, kind: 'SIGN_IN', preview: '', scopes: [...SCOPES_OF_PEOPLE], createdAt: at }),
+  );
 }
 
 /** Ends a sign-in, in the caller's transaction. @returns whether it was open. */

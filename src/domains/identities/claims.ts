@@ -1,7 +1,6 @@
-import { z } from 'zod';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
 import { ForbiddenError } from '../../core/errors.ts';
-import { personName } from '../users/public.ts';
+import { isAddress, personName } from '../users/public.ts';
 
 /** What the identity provider says about a person: claims of the ID token and of the userinfo endpoint. */
 export interface Claims {
@@ -12,11 +11,8 @@ export interface Claims {
 /** The identity provider has signed somebody in whom this gateway does not accept. The message says what to do. */
 export class RefusedIdentityError extends ForbiddenError {}
 
-const address = z.email().max(320);
-
 /**
- * The e-mail address by which a new identity is joined to an account, in lower case. Only ASCII counts, because lower case makes letters of
- * other alphabets equal to ASCII ones.
+ * The e-mail address by which a new identity is joined to an account, in lower case.
  * @throws RefusedIdentityError if it does not count as verified, or if its domain is not listed.
  */
 export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSettings, 'email' | 'domains'>): string {
@@ -25,7 +21,7 @@ export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSett
     throw new RefusedIdentityError(
       'Your identity provider did not send your e-mail address. Ask its administrator to add the claim “email” for this application.',
     );
-  if (typeof email !== 'string' || !/^[\x21-\x7e]+$/.test(email) || !address.safeParse(email).success)
+  if (typeof email !== 'string' || !isAddress(email))
     throw new RefusedIdentityError(
       'Your identity provider sent an e-mail address that is not valid here. Ask its administrator for an address of plain letters.',
     );

@@ -6,5 +6,5 @@ export { readOwnIdentities } from './queries.ts';
 export { type NewSignIn, recordRefusedSignIn } from './recorded-sign-ins.ts';
 export { signInIdentity, signInWithLink } from './sign-in.ts';
 export { unlinkIdentities } from './unlink.ts';
-export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';
+export { hasIdentity, isUnproven, revokeLeftovers } from './unproven-accounts.ts';
 export { LINK_MINUTES, createSignInLink, useState } from './tokens.ts';

@@ -5,7 +5,8 @@ import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
 import { beginPersonalSignIn, revokeKeys } from '../api-keys/public.ts';
-import { ensureMember } from '../memberships/public.ts';
+import { followGroups } from '../groups/public.ts';
+import { ScimUser, SuspendedMembership, ensureMember } from '../memberships/public.ts';
 import { Membership, Organization } from '../organizations/public.ts';
 import { User, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
@@ -52,6 +53,7 @@ export async function signInIdentity(
   await em.flush();
   const roles = await applyRoles(em, { user, isNew: found.how === 'created', groups, settings, at: context.now() });
   await em.flush();
+  const joined = await followProvider(em, { user, groups, settings, at: context.now() });
   const organizationId = await recordedIn(em, user, settings.organization);
   const record = (operation: string, target: AuditTarget) => recordSignIn(em, context, signIn, operation, target);
   const person = { type: 'User' as const, id: user.id, organizationId, label: user.label() ?? null };
@@ -59,6 +61,7 @@ export async function signInIdentity(
   const ended = revoked?.length ? `; revoked ${revoked.length} credentials` : '';
   if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}${ended}` });
   if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
+  if (joined !== undefined) await record('followGroups', { ...person, detail: joined });
   await recordInAll(em, user, (id) =>
     record('signIn', { type: 'ApiKey', id: signIn.id, organizationId: id, label: name, detail: 'OIDC' }),
   );
@@ -147,6 +150,12 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
   return { identity, how: isNew ? ('created' as const) : ('joined' as const), revoked };
 }
 
+/** Whether SCIM decides over the membership of a person: their role and groups, and whether it is suspended. */
+async function isOfScim(em: EntityManager, organization: Organization, user: User): Promise<boolean> {
+  const place = { organization, user };
+  return (await em.count(ScimUser, place)) + (await em.count(SuspendedMembership, place)) > 0;
+}
+
 interface Roles {
   readonly notice?: string;
   readonly changed?: { readonly organizationId: OrganizationId; readonly detail: string };
@@ -171,9 +180,10 @@ async function applyRoles(
   const { adminGroups, defaultRole } = settings;
   const organization = settings.organization ? await em.findOne(Organization, { slug: settings.organization }) : null;
   if (!organization) return UNCHANGED;
+  if (await isOfScim(em, organization, user)) return UNCHANGED;
   const before = await em.findOne(Membership, { organization, user });
   const joins = before !== null || (isNew && defaultRole === 'member');
-  const isKnown = adminGroups.length > 0 && groups !== undefined;
+  const isKnown = adminGroups.length > 0 && settings.groupsClaim !== undefined && groups !== undefined;
   const group = groups?.find((each) => adminGroups.includes(each));
   const byGroups: Role | undefined = isKnown ? (group === undefined ? 'member' : 'admin') : undefined;
   const notice = groups || adminGroups.length === 0 ? undefined : NOTICES.unknownGroups;
@@ -189,6 +199,23 @@ async function applyRoles(
   const detail = group === undefined ? role : `${role} (group ${group.slice(0, 200)})`;
   const changed = { organizationId: organization.id, detail };
   return { changed, isDemoted: wasAdmin && role === 'member', ...(notice && { notice }) };
+}
+
+/** Applies the groups to those of the organization that are tied to them. @returns what has changed. */
+async function followProvider(
+  em: EntityManager,
+  given: {
+    readonly user: User;
+    readonly groups: readonly string[] | undefined;
+    readonly settings: OidcSettings;
+    readonly at: Date;
+  },
+): Promise<string | undefined> {
+  const { user, groups, settings, at } = given;
+  if (!settings.organization || settings.groupsClaim === undefined || !groups) return undefined;
+  const membership = await em.findOne(Membership, { organization: { slug: settings.organization }, user });
+  if (!membership || (await isOfScim(em, membership.organization, user))) return undefined;
+  return followGroups(em, { organizationId: membership.organization.id, userId: user.id, names: groups, at });
 }
 
 const NOTICES = {

@@ -4,12 +4,13 @@ import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import type { InvitationId } from '../../core/ids.ts';
-import { ANYBODY, type Role, SCOPES, requireOrganization } from '../../core/access.ts';
+import { ANYBODY, type Role, SCOPES_OF_PEOPLE, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
 import { type CreatedApiKey, issueApiKey, recordUnboundKey, replaceUnusedKey } from '../api-keys/public.ts';
 import { hasIdentity } from '../identities/public.ts';
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
+import { refuseSuspended } from '../memberships/public.ts';
 import { User } from '../users/public.ts';
 import { Invitation } from './entity.ts';
 import {
@@ -173,6 +174,7 @@ async function join(
   user: User,
 ): Promise<AcceptedInvitation> {
   const organization = await em.findOneOrFail(Organization, { id: organizationId });
+  await refuseSuspended(em, organizationId, user.id);
   em.create(Membership, { organization, user, role, createdAt: now() });
   return { invitationId, email, organization, role };
 }
@@ -232,7 +234,7 @@ async function createAccount(
   const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: now() });
   await em.flush();
   const accepted = await join({ em, now }, invitation, user);
-  const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES };
+  const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES_OF_PEOPLE };
   const created = await issueApiKey({ em, now, newId }, key);
   await em.flush();
   await em.nativeUpdate(Invitation, { id: invitation.id }, { firstKey: created.apiKey.id });

@@ -24,6 +24,7 @@ import {
   readMembers,
   removeOrganizationMember,
 } from './operations.ts';
+import { listSuspendedMembers, reactivateOrganizationMember } from './suspension.ts';
 import { type MemberRow, memberRow } from './queries.ts';
 
 const MemberType = nodeType<MemberRow>('OrganizationMember', {
@@ -65,6 +66,11 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
       resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
     }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user joined the organization.' }),
+    suspendedAt: t.expose('suspendedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When SCIM suspended the membership. Null while it is not.',
+    }),
   }),
 });
 
@@ -85,6 +91,12 @@ const MEMBER_LIST = listType(MemberType, {
   }),
 });
 organizationList('members', MEMBER_LIST, listMembers);
+organizationList('suspendedMembers', MEMBER_LIST, listSuspendedMembers);
+
+mutation(reactivateOrganizationMember, {
+  ids: { userId: 'User' },
+  payload: one('member', MemberType, 'The member, whose membership is no longer suspended.', memberRow),
+});
 
 mutation(changeOrganizationMemberRole, {
   ids: { userId: 'User' },

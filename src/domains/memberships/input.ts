@@ -34,3 +34,7 @@ export const changeOrganizationMemberRoleInput = z.strictObject({
 export const removeOrganizationMemberInput = z.strictObject({
   userId: idSchema<UserId>().describe('Id of the user.'),
 });
+
+export const reactivateOrganizationMemberInput = z.strictObject({
+  userId: idSchema<UserId>().describe('Id of the user.'),
+});

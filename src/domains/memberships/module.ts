@@ -1,10 +1,11 @@
 import { exportedList } from '../../core/exported-pages.ts';
 import type { Module } from '../../core/module.ts';
+import { ScimUser, SuspendedMembership } from './entity.ts';
 import { membershipRoutes } from './rest.ts';
 import { MEMBERS } from './queries.ts';
 
 export const memberships = {
-  entities: [],
+  entities: [SuspendedMembership, ScimUser],
   graphql: () => import('./graphql.ts'),
   routes: membershipRoutes,
   pages: [],

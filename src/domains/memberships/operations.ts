@@ -5,6 +5,7 @@ import { type OperationContext, type WorkContext, defineOperation, guarded, unch
 import type { AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import { apiKeyTopic, revokeKeysOfMember } from '../api-keys/public.ts';
+import { leaveGroups } from '../groups/public.ts';
 import type { User } from '../users/public.ts';
 import {
   ADMINISTER_ORGANIZATION,
@@ -17,6 +18,8 @@ import {
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
 import { LEAVE_ORGANIZATION, READ_MEMBERS, refuseLastAdmin } from './policy.ts';
 import { MEMBERS } from './queries.ts';
+import { ScimUser, type SuspendedMembership } from './entity.ts';
+import { refuseSuspended } from './suspension.ts';
 import { deleteConnections } from '../mcp-connections/public.ts';
 
 const CONNECTION_BATCH = 100;
@@ -28,13 +31,15 @@ const CONNECTION_BATCH = 100;
  */
 export async function endMembership(
   context: Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>,
-  membership: Membership,
+  membership: Membership | SuspendedMembership,
   { isRemoved }: { readonly isRemoved: boolean },
 ): Promise<ApiKeyId[]> {
   const { em, now } = context;
   const organizationId = membership.organization.id;
   const userId = membership.user.id;
   em.remove(membership);
+  await em.nativeDelete(ScimUser, { organization: organizationId, user: userId });
+  await leaveGroups(em, organizationId, userId);
   const keyIds = await revokeKeysOfMember(em, { organizationId, userId, isRemoved }, now());
   let deleted: readonly string[];
   do deleted = await deleteConnections(context, { organizationId, personalOf: userId }, CONNECTION_BATCH);
@@ -142,6 +147,7 @@ export async function ensureMember(
   { role, otherwise, at }: { role: Role | undefined; otherwise: Role; at: Date },
 ): Promise<Membership> {
   const membership = await em.findOne(Membership, { organization, user });
+  if (!membership) await refuseSuspended(em, organization.id, user.id);
   if (!membership) return em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
   if (role === undefined || role === membership.role) return membership;
   await lockOrganization(em, organization.id);

@@ -1,4 +1,6 @@
 // What other nouns, the gateway and the operator use of memberships.
 
-export { ensureMember } from './operations.ts';
-export { READ_MEMBERS } from './policy.ts';
+export { ScimUser, SuspendedMembership, type SuspensionTables } from './entity.ts';
+export { endMembership, ensureMember } from './operations.ts';
+export { READ_MEMBERS, refuseLastAdmin } from './policy.ts';
+export { reactivateMember, refuseSuspended, suspendMember } from './suspension.ts';

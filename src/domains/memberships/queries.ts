@@ -1,11 +1,13 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import type { WhereColumn } from '../../core/postgres/reading/conditions.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, asRow, contains, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Membership, OrganizationTables } from '../organizations/public.ts';
 import type { UserRow, UserTables } from '../users/public.ts';
+import type { SuspensionTables } from './entity.ts';
 import type { MemberFilter } from './input.ts';
 
-const db = queriesOn<OrganizationTables & UserTables>();
+const db = queriesOn<OrganizationTables & SuspensionTables & UserTables>();
 type Tables = Readable<OrganizationTables>;
 
 /** A membership with the columns of its user that clients can read. */
@@ -13,6 +15,8 @@ export interface MemberRow
   extends
     Pick<RowOf<Tables['membership']>, 'organizationId' | 'userId' | 'role' | 'createdAt'>,
     Pick<UserRow, 'email' | 'name'> {
+  /** Null for a member whose membership is not suspended. */
+  readonly suspendedAt: string | null;
   readonly userCreatedAt: UserRow['createdAt'];
   readonly userUpdatedAt: UserRow['updatedAt'];
 }
@@ -22,37 +26,57 @@ const MEMBER_COLUMNS = [
   'userId',
   'role',
   'createdAt',
+  'suspendedAt',
   'email',
   'name',
   'userCreatedAt',
   'userUpdatedAt',
 ] as const;
 
+const ofUser = { email: 'u.email', name: 'u.name', userCreatedAt: 'u.created_at', userUpdatedAt: 'u.updated_at' };
+
+/** What the lists of members have in common. */
+const declared = {
+  alias: 'm',
+  columns: MEMBER_COLUMNS,
+  key: 'userId',
+  always: ['organizationId'],
+  reach: inActingOrganization,
+  filter: ({ oneOf, between }: WhereColumn<keyof MemberRow>) => ({
+    roles: oneOf('role'),
+    search: (search: RawBuilder<unknown>) => contains(sql`concat_ws(' ', u.name, u.email)`, search),
+    ...between('created', 'createdAt'),
+  }),
+  orders: { JOINED_AT: { createdAt: 'timestamptz' } },
+} as const;
+
 /** The members of the acting organization. */
 export const MEMBERS = defineList<MemberRow, MemberFilter, 'JOINED_AT'>()(
   db.selectFrom('membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
-  {
-    name: () => 'MEMBER',
-    alias: 'm',
-    columns: MEMBER_COLUMNS,
-    expressions: { email: 'u.email', name: 'u.name', userCreatedAt: 'u.created_at', userUpdatedAt: 'u.updated_at' },
-    key: 'userId',
-    always: ['organizationId'],
-    reach: inActingOrganization,
-    filter: ({ oneOf, between }) => ({
-      roles: oneOf('role'),
-      search: (search) => contains(sql`concat_ws(' ', u.name, u.email)`, search),
-      ...between('created', 'createdAt'),
-    }),
-    orders: { JOINED_AT: { createdAt: 'timestamptz' } },
-  },
+  { ...declared, name: () => 'MEMBER', expressions: { ...ofUser, suspendedAt: () => sql`null::timestamptz` } },
+);
+
+/** Those whose membership is suspended. */
+export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberFilter, 'JOINED_AT'>()(
+  db.selectFrom('suspended_membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
+  { ...declared, name: () => 'SUSPENDED_MEMBER', expressions: ofUser },
 );
 
 /** The row of a member that was just written. */
 export function memberRow({ organization, user, role, createdAt }: Membership): MemberRow {
   const { id: userId, email, name, createdAt: userCreatedAt, updatedAt: userUpdatedAt } = user;
   return asRow(
-    { organizationId: organization.id, userId, role, createdAt, email, name, userCreatedAt, userUpdatedAt },
+    {
+      organizationId: organization.id,
+      userId,
+      role,
+      createdAt,
+      suspendedAt: null,
+      email,
+      name,
+      userCreatedAt,
+      userUpdatedAt,
+    },
     MEMBER_COLUMNS,
   );
 }

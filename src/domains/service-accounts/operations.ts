@@ -20,6 +20,7 @@ import {
   requireScopesOf,
   revokeKeys,
 } from '../api-keys/public.ts';
+import { leaveGroups } from '../groups/public.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import { createServiceAccountInput, serviceAccountReference, updateServiceAccountInput } from './input.ts';
@@ -116,6 +117,7 @@ export const deleteServiceAccount = defineOperation({
     const { id, name } = account;
     account.serviceDeletedAt = now();
     account.name = null;
+    await leaveGroups(em, requireOrganization(context.actor).id, id);
     return { id, name, keyIds: await revokeKeys(em, { userId: id }, now()) };
   },
   target: ({ id, name = null }) => targetOf({ id, name }),
@@ -142,7 +144,10 @@ export const createServiceAccountApiKey = defineOperation({
   input: createServiceAccountApiKeyInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { serviceAccountId, ...input }): Promise<CreatedApiKey> => {
-    const expiresAt = await requireNotStronger(context, input);
+    // No person has this scope, so that an administrator gives it without having it.
+    const isGiven = context.actor.kind !== 'OAUTH_GRANT';
+    const scopes = input.scopes.filter((scope) => scope !== 'scim' || !isGiven);
+    const expiresAt = await requireNotStronger(context, { ...input, scopes });
     const { id, serviceRole } = await loadServiceAccount(context, serviceAccountId);
     requireScopesOf(serviceRole ?? 'member', input.scopes);
     const organizationId = requireOrganization(context.actor).id;

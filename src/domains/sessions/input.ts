@@ -3,7 +3,7 @@ import { textOf } from '../../core/documents.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { createdBetween, momentInput, recentMomentInput } from '../../core/input/moments.ts';
-import { type ArtifactId, type ProjectId, type SessionId, type UserId, isUuid } from '../../core/ids.ts';
+import { type ArtifactId, type GroupId, type ProjectId, type SessionId, type UserId, isUuid } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
@@ -52,6 +52,7 @@ const address = httpUri({ max: 2048 });
 /** Lower case, because notification topics compare ids as text. */
 const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(textOf(sessionDocument.shape.id));
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
+const groupId = idSchema<GroupId>(z.uuid().toLowerCase());
 /** Free text. A UUID is converted to lower case, so that it equals the id of its project. */
 const projectId = shortText
   .overwrite((value) => (isUuid(value) ? value.toLowerCase() : value))
@@ -276,6 +277,7 @@ export const sessionFilter = z
       'Sessions in any of these projects, each by its `id`, its `databaseId`, or the free text in `projectId`.',
     ),
     creatorIds: anyOf(userId).describe('Sessions created by any of these people and service accounts.'),
+    creatorGroupIds: anyOf(groupId).describe('Sessions whose creator is now in any of these groups.'),
     agents: anyOf(shortText).describe('Sessions of any of these agents.'),
     models: anyOf(shortText).describe(`Sessions that have reported usage of any of these models. ${INDEXED}`),
     tools: anyOf(shortText).describe(`Sessions in which a call of any of these tools has ended. ${INDEXED}`),

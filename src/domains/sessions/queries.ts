@@ -16,6 +16,7 @@ import {
 } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { isCreatorIn } from '../groups/public.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { AgentFilter, ProjectFilter, SessionFilter } from './input.ts';
 import { type McpServerViewer, visibleMcpServers } from './mcp-servers.ts';
@@ -57,6 +58,7 @@ export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<
   visibilities: oneOf('visibility'),
   projectIds: oneOf('projectId'),
   creatorIds: oneOf('creatorId', 'uuid'),
+  creatorGroupIds: isCreatorIn('s'),
   agents: oneOf('agent'),
   isPinned: is('isPinned'),
   isHeld: {

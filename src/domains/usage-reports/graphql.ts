@@ -41,7 +41,7 @@ const UsageGroupEnum = enumOf(
   (group) => `A ${group.toLowerCase()}.`,
 );
 const UsageFilterInput = filterType('UsageReportConditions', usageFilter, {
-  ids: { projectIds: 'Project', creatorIds: 'Actor' },
+  ids: { projectIds: 'Project', creatorIds: 'Actor', creatorGroupIds: 'Group' },
   types: { projectIds: 'ID' },
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { UserId } from '../../core/ids.ts';
+import type { GroupId, UserId } from '../../core/ids.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { idSchema, rule, text } from '../../core/input/validation.ts';
 
@@ -17,6 +17,7 @@ const GROUP_BY = 'What each row is about.';
 
 const name = text({ min: 1, max: 500 });
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
+const groupId = idSchema<GroupId>(z.uuid().toLowerCase());
 const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
 
 export const usageFilter = z
@@ -25,6 +26,7 @@ export const usageFilter = z
     models: anyOf(name).describe('Of any of these models. Sessions and tool calls are not counted by model.'),
     projectIds: anyOf(name).describe('Of sessions in any of these projects.'),
     creatorIds: anyOf(userId).describe('Of sessions that any of these people and service accounts have created.'),
+    creatorGroupIds: anyOf(groupId).describe('Of sessions whose creator is now in any of these groups.'),
   })
   .describe('Conditions on what is summed. All that are given must be met; one with an empty list matches nothing.');
 export type UsageFilter = z.output<typeof usageFilter>;
@@ -66,6 +68,7 @@ export const usageReportParameters = z
     models: repeated(name, 'Of this model. Sessions and tool calls are not counted by model.'),
     projectIds: repeated(name, 'Of sessions in this project.'),
     creatorIds: repeated(userId, 'Of sessions that this person or service account has created.'),
+    creatorGroupIds: repeated(groupId, 'Of sessions whose creator is now in this group.'),
   })
   .refine(inOrder, NOT_IN_ORDER)
   .refine(isShort, NOT_SHORT);

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Statement, anyOf, preparedByShape, queriesOn, snake } from '../../core/postgres/reading/queries.ts';
+import { isCreatorIn } from '../groups/public.ts';
 import { SUM_FIELDS, type SumField, type UsageSumTables } from '../sessions/public.ts';
 import type { UsageGroup } from './input.ts';
 
@@ -34,7 +35,7 @@ const GROUPS: Readonly<Record<UsageGroup, RawBuilder<string | null>>> = {
 };
 
 const CONDITIONS = { agents: 'agent', models: 'model', projectIds: 'project_id', creatorIds: 'creator_id' } as const;
-export type Condition = keyof typeof CONDITIONS;
+export type Condition = keyof typeof CONDITIONS | 'creatorGroupIds';
 
 interface Given extends Readonly<Partial<Record<Condition, readonly string[]>>> {
   readonly organizationId: OrganizationId;
@@ -63,9 +64,10 @@ export const usageRows: (shape: Shape, values: Given) => Statement<SummedRow> = 
   value,
   { groupBy, given, isOwn },
 ) => {
-  const conditions = given.map(
-    (name) =>
-      sql<boolean>`${sql.ref(CONDITIONS[name])} = ${anyOf(name === 'creatorIds' ? 'uuid' : 'text', sql<string[]>`${value(name)}`)}`,
+  const conditions = given.map((name) =>
+    name === 'creatorGroupIds'
+      ? isCreatorIn('usage_sum')(value(name))
+      : sql<boolean>`${sql.ref(CONDITIONS[name])} = ${anyOf(name === 'creatorIds' ? 'uuid' : 'text', sql<string[]>`${value(name)}`)}`,
   );
   const groups = db
     .selectFrom('usage_sum')

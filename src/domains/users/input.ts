@@ -10,3 +10,8 @@ export const updateViewerInput = z.strictObject({
 });
 
 export const readViewerInput = z.strictObject({});
+
+const address = z.email().max(320);
+
+/** Whether an address of an identity provider can be one here. Only ASCII counts, because lower case makes letters of other alphabets equal to it. */
+export const isAddress = (email: string): boolean => /^[\x21-\x7e]+$/.test(email) && address.safeParse(email).success;

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { OrganizationId, ServiceAccountId, UserId } from '../../core/ids.ts';
+import { lockName } from '../../core/postgres/advisory-lock.ts';
 import { hasAccess, requireAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
@@ -112,6 +113,16 @@ export async function findOrCreateUser(
   await em.upsert(User, { id, email, createdAt: now() }, { onConflictFields: ['email'], onConflictAction: 'ignore' });
   const user = await em.findOneOrFail(User, { email });
   return { user, isNew: user.id === id };
+}
+
+/** Gives an account another address, in the caller's transaction. @returns false if somebody else has it. */
+export async function changeAddress(em: EntityManager, user: User, email: string, at: Date): Promise<boolean> {
+  await lockName(em, `address ${email}`);
+  if ((await em.count(User, { email })) > 0) return false;
+  user.email = email;
+  user.updatedAt = at;
+  await em.flush();
+  return true;
 }
 
 /**

@@ -1,8 +1,9 @@
 // What other nouns, the gateway and the operator use of users.
 
 export { User, type UserTables } from './entity.ts';
-export { personName } from './input.ts';
+export { isAddress, personName } from './input.ts';
 export {
+  changeAddress,
   deleteServiceAccountRows,
   deleteUserRow,
   endServiceAccounts,

@@ -79,7 +79,7 @@ export class BrowserSessions {
     const begun = await database.em.fork().transactional(async (em) => {
       const result = await begin(em, signIn);
       const sender = { keyId: signIn.id, userId: result.userId, kind: 'SIGN_IN' as const };
-      await rateLimits?.countRequest(sender, sqlWithin(em));
+      await rateLimits?.countRequest(sender, { transaction: sqlWithin(em) });
       if (known) await this.#end(em, known, request);
       return result;
     });

@@ -18,12 +18,17 @@ export type Sender = Pick<Actor, 'keyId' | 'userId' | 'kind'>;
 
 export interface RateLimits {
   /**
-   * Counts a request, in the caller's transaction if there is one. @returns the `RateLimit-*` headers of the answer.
+   * Counts a request, in the caller's transaction if there is one. `atLeast` is the limit if the usual one is lower. @returns the `RateLimit-*` headers of the answer.
    * @throws DomainError (429 with `Retry-After`) when a limit of the minute is exceeded.
    */
-  countRequest(sender: Sender, transaction?: Sql): Promise<Readonly<Record<string, string>>>;
+  countRequest(sender: Sender, given?: Counted): Promise<Readonly<Record<string, string>>>;
   /** Subtracts the cost of a GraphQL operation from the budgets of the minute. When too little is left, nothing is subtracted. */
   payCost(sender: Sender, cost: number): Promise<CostBudget>;
+}
+
+interface Counted {
+  readonly transaction?: Sql;
+  readonly atLeast?: number;
 }
 
 /** The cost budget of a sender in points, after a payment or its refusal. */
@@ -170,10 +175,13 @@ class DatabaseRateLimits implements RateLimits {
     this.#costLimit = Math.max(LIMITS.cost, this.#limit * COST_PER_REQUEST);
   }
 
-  async countRequest(sender: Sender, transaction?: Sql): Promise<Readonly<Record<string, string>>> {
-    const limit = this.#limit;
+  async countRequest(
+    sender: Sender,
+    { transaction, atLeast = 0 }: Counted = {},
+  ): Promise<Readonly<Record<string, string>>> {
+    const limit = Math.max(this.#limit, atLeast);
     const minute = minuteOf(this.#parts.now());
-    const outcome = await this.#use(minute, sender, { requests: 1, cost: 0 }, transaction);
+    const outcome = await this.#use(minute, sender, { requests: 1, cost: 0 }, transaction, limit);
     const remaining = outcome.exceeded
       ? 0
       : Math.min(limit - outcome.own.requests, limit * KEYS_PER_USER - outcome.all.requests);
@@ -211,16 +219,22 @@ class DatabaseRateLimits implements RateLimits {
     };
   }
 
-  async #use(minute: Minute, sender: Sender, used: Used, writer = this.#parts.sql): Promise<Outcome> {
+  async #use(
+    minute: Minute,
+    sender: Sender,
+    used: Used,
+    writer = this.#parts.sql,
+    limit = this.#limit,
+  ): Promise<Outcome> {
     this.#sweepNowAndThen(minute);
     const { replicas } = this.#parts;
     const use = {
       ...used,
       ...countersOf(sender),
       minute: minute.start,
-      maxRequests: this.#limit,
+      maxRequests: limit,
       maxCost: this.#costLimit,
-      maxRequestsOfAll: this.#limit * KEYS_PER_USER,
+      maxRequestsOfAll: limit * KEYS_PER_USER,
       maxCostOfAll: this.#costLimit * KEYS_PER_USER,
     };
     try {

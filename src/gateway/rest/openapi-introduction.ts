@@ -60,6 +60,11 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
       'Accounts of an organization for programs, such as its CI. They have API keys and a role, are no members, and stay when the people who made them leave. Only administrators manage them.',
   },
   {
+    name: 'Groups',
+    description:
+      'Groups of people and service accounts of an organization, which can follow those of the identity provider. Only administrators manage them.',
+  },
+  {
     name: 'API keys',
     description: 'API keys of users and service accounts. The key itself is shown only once, when it is created.',
   },

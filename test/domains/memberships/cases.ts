@@ -13,6 +13,12 @@ export const memberships: Cases = {
     input: ({ userId }) => ({ userId, role: 'ADMIN' }),
     target: 'User',
   },
+  reactivateOrganizationMember: {
+    isOnlyInGraphQL: true,
+    input: ({ suspendedUserId }) => ({ userId: suspendedUserId }),
+    target: 'User',
+    targetId: ({ suspendedUserId }) => suspendedUserId,
+  },
   removeOrganizationMember: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
   leaveOrganization: {
     isOnlyInGraphQL: true,

@@ -16,6 +16,7 @@ import { operationManifests } from '../../domains/operation-manifests/cases.ts';
 import { organizationDeletions } from '../../domains/organization-deletions/cases.ts';
 import { organizations } from '../../domains/organizations/cases.ts';
 import { retention } from '../../domains/retention/cases.ts';
+import { groups } from '../../domains/groups/cases.ts';
 import { serviceAccounts } from '../../domains/service-accounts/cases.ts';
 import { sessionEvents } from '../../domains/session-events/cases.ts';
 import { sessions } from '../../domains/sessions/cases.ts';
@@ -66,6 +67,7 @@ export const CASES: Cases = {
   ...invitations,
   ...apiKeys,
   ...oauthGrants,
+  ...groups,
   ...serviceAccounts,
   ...users,
   ...userDeletions,

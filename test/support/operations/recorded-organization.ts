@@ -3,6 +3,8 @@ import { keyOfText } from '../../../src/core/graphql/global-ids.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
 import { invite } from '../fixtures/invitations.ts';
 import { grantTo } from '../fixtures/oauth-grants.ts';
+import { suspendMember } from '../fixtures/suspended-members.ts';
+import { createGroup } from '../fixtures/groups.ts';
 import { createServiceAccount } from '../fixtures/service-accounts.ts';
 import { recordWebhook } from '../fixtures/webhooks.ts';
 import { recordSession } from '../fixtures/workspace.ts';
@@ -98,8 +100,10 @@ export async function recordObjects(
     serverUrl,
     callers: { admin, member, guest, deletedUser },
     userId: member.userId,
+    suspendedUserId: await suspendMember(gateway, slug, `${mark}-${randomUUID()}@example.com`),
     apiKeyId: member.keyId,
     serviceAccountId: (await createServiceAccount(gateway, key, { name: mark })).id,
+    groupId: (await createGroup(gateway, key, { name: `${mark} ${randomUUID()}` })).id,
     connectedAppId: (await grantTo(gateway, admin, { path: '/mcp', clientName: mark })).id,
     invitationId,
     invitationToken,

@@ -14,8 +14,11 @@ export interface References {
   readonly organizationId: string;
   readonly slug: string;
   readonly userId: string;
+  /** A member whose membership is suspended. */
+  readonly suspendedUserId: string;
   readonly apiKeyId: string;
   readonly serviceAccountId: string;
+  readonly groupId: string;
   readonly connectedAppId: string;
   readonly invitationId: string;
   readonly sessionId: string;
@@ -52,6 +55,7 @@ export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
   FeedEntry: (to) => to.feedEntryKey,
   ApiKey: (to) => to.apiKeyId,
   ServiceAccount: (to) => to.serviceAccountId,
+  Group: (to) => to.groupId,
   ConnectedApp: (to) => to.connectedAppId,
   OrganizationInvitation: (to) => to.invitationId,
   Session: (to) => to.sessionId,

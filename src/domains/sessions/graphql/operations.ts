@@ -26,7 +26,7 @@ import type { SessionRow } from '../queries.ts';
 import { deleteSession, holdSession, releaseSession } from '../deletion-and-hold.ts';
 
 export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
-  ids: { projectIds: 'Project', creatorIds: 'Actor' },
+  ids: { projectIds: 'Project', creatorIds: 'Actor', creatorGroupIds: 'Group' },
   types: { projectIds: 'ID' },
 });
 const FILTER_ARGUMENT = {

@@ -1,0 +1,54 @@
+import { afterAll, expect, test } from 'vitest';
+import { CookieJar, signInAs } from '../../support/fixtures/company-sign-in.ts';
+import { startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type Group, createGroup } from '../../support/fixtures/groups.ts';
+import { startForgingIssuer } from '../../support/peers/forging-issuer.ts';
+
+/** Groups of the organization that are tied to those of the provider. */
+
+const issuer = await startForgingIssuer();
+const settings = { OIDC_ORGANIZATION: 'company', OIDC_DEFAULT_ROLE: 'member', OIDC_GROUPS_CLAIM: 'groups' };
+const gateway = await startTestGateway({ ...issuer.env, ...settings });
+const { key } = await gateway.createKey({ organization: 'company', email: 'owner@elsewhere.example' });
+const person = { sub: 'ann', email: 'ann@example.com', email_verified: true };
+const signIn = (claims: object) => signInAs(new CookieJar(gateway), issuer, { ...person, ...claims });
+const members = async () => {
+  const { body } = await gateway.rest<{ items: Group[] }>('GET', '/v1/groups', { key });
+  return body.items.map(({ name, memberIds }) => [name, memberIds.length]);
+};
+
+afterAll(async () => {
+  await gateway.close();
+  await issuer.stop();
+});
+
+test('a group with an external name follows that of the provider at each sign-in, and others stay', async () => {
+  await createGroup(gateway, key, { name: 'Platform', externalName: 'plat' });
+  await createGroup(gateway, key, { name: 'Design', externalName: 'design' });
+  await createGroup(gateway, key, { name: 'plat' });
+  await signIn({ groups: ['plat', 'other'] });
+  expect(await members()).toEqual([
+    ['Platform', 1],
+    ['Design', 0],
+    ['plat', 0],
+  ]);
+  await signIn({ groups: ['design'] });
+  expect(await members()).toEqual([
+    ['Platform', 0],
+    ['Design', 1],
+    ['plat', 0],
+  ]);
+  await signIn({ hasgroups: true });
+  expect(await members()).toContainEqual(['Design', 1]);
+  await signIn({});
+  expect(await members()).toContainEqual(['Design', 0]);
+  const entries = await gateway.dependencies.sql.query<{ detail: string }>(
+    `select detail from audit_entry where operation = 'followGroups' order by occurred_at, id`,
+    [],
+  );
+  expect(entries.map(({ detail }) => detail)).toEqual([
+    'joined Platform',
+    'left Platform, joined Design',
+    'left Design',
+  ]);
+});
