@@ -1,4 +1,5 @@
-import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
+import type { Server } from '@modelcontextprotocol/server';
+import { mcpServer } from '../mcp-packages.ts';
 import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from './messages.ts';
 import { wantsStream } from './server-sent-events.ts';
 
@@ -10,13 +11,16 @@ export type AnswerMcp<Call> = (request: HttpRequest, message: unknown, call: Cal
  * one request from what belongs to it.
  */
 export function statelessMcp<Call>(serverFor: (call: Call) => Server): AnswerMcp<Call> {
-  const handler = createMcpHandler(
-    // As it was passed to the handler below.
-    ({ authInfo }) => serverFor(authInfo?.extra?.['call'] as Call),
-    // Lists of tools are read anew with each request, so there is nothing to subscribe to.
-    { maxSubscriptions: 0 },
-  );
+  const handlerOf = () =>
+    mcpServer().createMcpHandler(
+      // As it was passed to the handler below.
+      ({ authInfo }) => serverFor(authInfo?.extra?.['call'] as Call),
+      // Lists of tools are read anew with each request, so there is nothing to subscribe to.
+      { maxSubscriptions: 0 },
+    );
+  let handler: ReturnType<typeof handlerOf> | undefined;
   return async (request, message, call) => {
+    handler ??= handlerOf();
     const response = await handler.fetch(requestOf(request), {
       parsedBody: message,
       // The package passes this on to the server of the request, and nothing else.

@@ -1,4 +1,4 @@
-import { Server } from '@modelcontextprotocol/server';
+import { mcpServer } from '../../core/mcp-packages.ts';
 import { ConflictError } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { EVENT_STREAM_HEADERS, wantsStream } from '../../core/http/server-sent-events.ts';
@@ -79,7 +79,7 @@ interface Accepted {
 }
 
 const answerProtocol = statelessMcp((accepted: Accepted) => {
-  const server = new Server(
+  const server = new (mcpServer().Server)(
     { name: 'workspace-gateway', version: VERSION },
     {
       capabilities: { tools: {}, prompts: {}, resources: {}, logging: {} },

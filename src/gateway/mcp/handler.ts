@@ -1,4 +1,5 @@
-import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import type { CallToolResult, Server } from '@modelcontextprotocol/server';
+import { mcpServer } from '../../core/mcp-packages.ts';
 import type { ExecutionResult } from 'graphql';
 import { type Actor, requireScopes } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
@@ -64,7 +65,7 @@ function requireGranted(tools: McpParts['tools'], message: unknown, actor: Actor
 }
 
 function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
-  const server = new Server(
+  const server = new (mcpServer().Server)(
     { name: 'workspace-gateway', version: VERSION },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
@@ -74,7 +75,11 @@ function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
   });
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = tools.get(params.name);
-    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `unknown tool: ${params.name.slice(0, 100)}`);
+    if (!tool)
+      throw new (mcpServer().ProtocolError)(
+        mcpServer().ProtocolErrorCode.InvalidParams,
+        `unknown tool: ${params.name.slice(0, 100)}`,
+      );
     return callTool(tool, argumentsIn(call.message), call, { run, maxBytes });
   });
   return server;

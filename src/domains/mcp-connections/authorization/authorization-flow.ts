@@ -1,13 +1,5 @@
-import {
-  type AddClientAuthentication,
-  ClientCredentialsProvider,
-  type OAuthTokens,
-  computeScopeUnion,
-  exchangeAuthorization,
-  fetchToken,
-  refreshAuthorization,
-  startAuthorization,
-} from '@modelcontextprotocol/client';
+import type { AddClientAuthentication, OAuthTokens } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { RemoteFailedError } from '../../../core/errors.ts';
 import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
 import { describedError } from '../remote/answers.ts';
@@ -48,7 +40,8 @@ export function requirePkce({ metadata }: AuthorizationServer, isMissingAllowed:
 export const chooseScope = (
   server: AuthorizationServer,
   { wanted, challenged, stepUp }: { wanted: string | null; challenged: string | undefined; stepUp: string | undefined },
-): string | undefined => computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
+): string | undefined =>
+  mcpClient().computeScopeUnion(wanted ?? challenged ?? server.scopesSupported ?? undefined, stepUp);
 
 /**
  * The scope to request of a user. Unless the owner gave a scope, `offline_access` is added when the server supports it, because many servers
@@ -60,7 +53,9 @@ export function withOfflineAccess(
   wanted: string | null,
 ): string | undefined {
   const offersOffline = metadata.scopes_supported?.includes('offline_access') ?? false;
-  return wanted === null && scope !== undefined && offersOffline ? computeScopeUnion(scope, 'offline_access') : scope;
+  return wanted === null && scope !== undefined && offersOffline
+    ? mcpClient().computeScopeUnion(scope, 'offline_access')
+    : scope;
 }
 
 /** Builds the authorization URL with PKCE. Like every URL from another server, it must be http(s) and public. */
@@ -78,7 +73,7 @@ export async function begin(
     );
   try {
     await outbound.check(metadata.authorization_endpoint);
-    const { authorizationUrl, codeVerifier } = await startAuthorization(server.url, {
+    const { authorizationUrl, codeVerifier } = await mcpClient().startAuthorization(server.url, {
       // Whether PKCE must be announced is decided by `requirePkce`. The code flow is the only one that is used.
       metadata: { ...metadata, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'] },
       clientInformation: client,
@@ -117,7 +112,7 @@ export async function exchange(
   const { metadata } = server;
   try {
     const { answer, server: known } = await withAuthentication(client, server, (addClientAuthentication) =>
-      exchangeAuthorization(server.url, {
+      mcpClient().exchangeAuthorization(server.url, {
         metadata,
         clientInformation: client,
         authorizationCode: code,
@@ -144,7 +139,7 @@ export async function refresh(
 ): Promise<OAuthTokens> {
   const { url, metadata } = server;
   try {
-    return await refreshAuthorization(url, {
+    return await mcpClient().refreshAuthorization(url, {
       metadata,
       clientInformation: client,
       refreshToken,
@@ -169,8 +164,13 @@ export async function fetchClientToken(
   const [first, ...others] = methodsFor(client, server);
   const methods = isRepeated ? [first] : [first, ...others];
   const send = (addClientAuthentication: AddClientAuthentication) => {
-    const provider = new ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer: server.issuer });
-    return fetchToken(Object.assign(provider, { addClientAuthentication }), server.url, {
+    const provider = new (mcpClient().ClientCredentialsProvider)({
+      clientId,
+      clientSecret,
+      scope,
+      expectedIssuer: server.issuer,
+    });
+    return mcpClient().fetchToken(Object.assign(provider, { addClientAuthentication }), server.url, {
       metadata: server.metadata,
       resource: resourceOf(server),
       scope,

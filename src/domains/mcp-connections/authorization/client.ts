@@ -1,4 +1,5 @@
-import { type AuthorizationServerMetadata, registerClient } from '@modelcontextprotocol/client';
+import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
 import { type AuthorizationServer, type OAuthClient, isSameIssuer } from './authorization-server.ts';
@@ -79,7 +80,7 @@ async function register(
   { redirectUri, scope }: ClientChoice,
 ): Promise<OAuthClient> {
   try {
-    const registered = await registerClient(url, {
+    const registered = await mcpClient().registerClient(url, {
       metadata,
       clientMetadata: clientMetadata(redirectUri, metadata),
       scope,

@@ -1,5 +1,5 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { recordAudit, auditEntry } from '../../../core/audit.ts';
 import { DomainError, notFound } from '../../../core/errors.ts';
 import { isAuthorizedWithin } from '../../../core/authority.ts';
@@ -179,7 +179,7 @@ async function redeem(
 function validateIssuer(server: NonNullable<McpConnection['authorizationServer']>, iss: string | undefined): void {
   const { issuer, metadata } = server;
   try {
-    validateAuthorizationResponseIssuer({
+    mcpClient().validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: issuer,
       issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,

@@ -1,10 +1,5 @@
-import {
-  type AuthorizationServerMetadata,
-  LATEST_PROTOCOL_VERSION,
-  buildDiscoveryUrls,
-  checkResourceAllowed,
-  resourceUrlFromServerUrl,
-} from '@modelcontextprotocol/client';
+import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { z } from 'zod';
 import { RemoteFailedError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/is-object.ts';
@@ -105,7 +100,7 @@ export async function discoverIfPublished(
 }
 
 const resourceWithoutMetadata = (serverUrl: string, { resource }: DiscoveryOptions): Resource => ({
-  resource: resource ?? resourceUrlFromServerUrl(serverUrl).href,
+  resource: resource ?? mcpClient().resourceUrlFromServerUrl(serverUrl).href,
   issuers: [],
   scopesSupported: null,
 });
@@ -123,7 +118,7 @@ class Search {
   }
 
   async findResource(serverUrl: string, options: DiscoveryOptions): Promise<Resource | undefined> {
-    const own = resourceUrlFromServerUrl(serverUrl);
+    const own = mcpClient().resourceUrlFromServerUrl(serverUrl);
     for (const url of resourceMetadataUrls(serverUrl, options.resourceMetadataUrl)) {
       const document = await this.#read(url, resourceSchema);
       if (!document) continue;
@@ -167,7 +162,7 @@ class Search {
       this.#problems.add(`${shown(issuer)} is not an http or https URL`);
       return undefined;
     }
-    for (const { url } of buildDiscoveryUrls(issuer)) {
+    for (const { url } of mcpClient().buildDiscoveryUrls(issuer)) {
       const metadata = await this.#read(url, metadataSchema);
       if (!metadata) continue;
       // The package requires an authorization endpoint in its type; it is checked where it is used.
@@ -182,7 +177,7 @@ class Search {
     const address = url.host + url.pathname;
     try {
       const response = await this.#work.fetch(url, {
-        headers: { Accept: 'application/json', 'MCP-Protocol-Version': LATEST_PROTOCOL_VERSION },
+        headers: { Accept: 'application/json', 'MCP-Protocol-Version': mcpClient().LATEST_PROTOCOL_VERSION },
       });
       const body = await response.text();
       if (!response.ok) {
@@ -235,4 +230,4 @@ function resourceMetadataUrls(serverUrl: string, challenged: URL | undefined): U
 }
 
 const isResourceOf = (own: URL, resource: string): boolean =>
-  URL.canParse(resource) && checkResourceAllowed({ requestedResource: own, configuredResource: resource });
+  URL.canParse(resource) && mcpClient().checkResourceAllowed({ requestedResource: own, configuredResource: resource });

@@ -1,10 +1,5 @@
-import {
-  Client,
-  LATEST_PROTOCOL_VERSION,
-  ProtocolError,
-  StreamableHTTPClientTransport,
-  SUPPORTED_PROTOCOL_VERSIONS,
-} from '@modelcontextprotocol/client';
+import type { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { RemoteFailedError, causesOf } from '../../../core/errors.ts';
 import { OutboundError, type OutboundWork } from '../../../core/outbound/outbound.ts';
 import { AuthorizationNeeded, RefusedError, explainRemote } from './errors.ts';
@@ -83,7 +78,7 @@ class Attempt {
     this.#work = work;
     this.#serverUrl = serverUrl;
     this.#opening = opening;
-    this.#transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
+    this.#transport = new (mcpClient().StreamableHTTPClientTransport)(new URL(serverUrl), {
       fetch: this.exchange.fetch,
       // The `fetch` of the outbound module checks and follows redirects.
       redirectPolicy: 'follow',
@@ -98,7 +93,7 @@ class Attempt {
   }
 
   async run<Result>(use: Use<Result>): Promise<Result> {
-    const client = new Client({ name: 'workspace-gateway', version: '1.0.0' }, optionsFor(this.#opening));
+    const client = new (mcpClient().Client)({ name: 'workspace-gateway', version: '1.0.0' }, optionsFor(this.#opening));
     // Errors of the transport also reject the request that they belong to. Others can be ignored.
     client.onerror = noop;
     const { signal } = this.#work;
@@ -144,8 +139,9 @@ class Attempt {
 
   /** The revision to try after a refusal: the newest that it names, or the next older one if it only complains about the version. */
   #olderVersion(refusal: string): string | undefined {
-    const { versions: [refused = LATEST_PROTOCOL_VERSION] = [] } = 'versions' in this.#opening ? this.#opening : {};
-    const older = SUPPORTED_PROTOCOL_VERSIONS.filter((version) => version < refused);
+    const { versions: [refused = mcpClient().LATEST_PROTOCOL_VERSION] = [] } =
+      'versions' in this.#opening ? this.#opening : {};
+    const older = mcpClient().SUPPORTED_PROTOCOL_VERSIONS.filter((version) => version < refused);
     const named = older.find((version) => refusal.includes(version));
     return named ?? (/version/i.test(refusal) ? older[0] : undefined);
   }
@@ -167,7 +163,7 @@ function optionsFor(opening: Opening) {
 
 /** Message and data of an error of JSON-RPC; empty for other errors. */
 function rpcErrorIn(error: unknown): string {
-  const refused = causesOf(error).find((cause) => cause instanceof ProtocolError);
+  const refused = causesOf(error).find((cause) => cause instanceof mcpClient().ProtocolError);
   return refused ? JSON.stringify([refused.message, refused.data]) : '';
 }
 

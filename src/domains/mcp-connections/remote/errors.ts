@@ -1,10 +1,4 @@
-import {
-  InsecureTokenEndpointError,
-  IssuerMismatchError,
-  ProtocolError,
-  SdkError,
-  SdkHttpError,
-} from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { z } from 'zod';
 import { DomainError, RemoteFailedError, causesOf } from '../../../core/errors.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
@@ -88,15 +82,17 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
 
 function causeOf(error: unknown): string {
   // The issuer of an authorization response comes from the URL that was opened.
-  if (error instanceof IssuerMismatchError) return 'names another issuer than expected (RFC 9207, section 2.4)';
-  if (error instanceof InsecureTokenEndpointError) return 'names a token endpoint that is not https';
-  if (error instanceof SdkHttpError && error.status !== undefined) return `answered with HTTP ${error.status}`;
-  if (error instanceof ProtocolError)
+  if (error instanceof mcpClient().IssuerMismatchError)
+    return 'names another issuer than expected (RFC 9207, section 2.4)';
+  if (error instanceof mcpClient().InsecureTokenEndpointError) return 'names a token endpoint that is not https';
+  if (error instanceof mcpClient().SdkHttpError && error.status !== undefined)
+    return `answered with HTTP ${error.status}`;
+  if (error instanceof mcpClient().ProtocolError)
     return `answered with the JSON-RPC error ${error.code}${error.message === '' ? '' : `: ${shown(error.message)}`}`;
   if (error instanceof z.core.$ZodError) return `answered with a malformed document${fieldIn(error)}`;
   if (error instanceof SyntaxError) return 'answered with malformed JSON';
-  if (error instanceof SdkError && error.cause instanceof Error) return causeOf(error.cause);
-  if (error instanceof SdkError) return `broke the protocol (${error.code})`;
+  if (error instanceof mcpClient().SdkError && error.cause instanceof Error) return causeOf(error.cause);
+  if (error instanceof mcpClient().SdkError) return `broke the protocol (${error.code})`;
   return 'broke the protocol';
 }
 

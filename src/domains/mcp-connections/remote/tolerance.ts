@@ -1,4 +1,4 @@
-import { SUPPORTED_PROTOCOL_VERSIONS, isSpecType } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { isObject } from '../../../core/is-object.ts';
 
 /**
@@ -17,7 +17,7 @@ export interface AnsweredRequest {
 /** What is changed in the results of a method. */
 const RESULTS: Readonly<Record<string, (result: Document) => Document>> = {
   initialize: ({ protocolVersion, capabilities, serverInfo }) => ({
-    protocolVersion: textOf(protocolVersion) || OLDEST_REVISION,
+    protocolVersion: textOf(protocolVersion) || oldestRevision(),
     capabilities: capabilitiesIn(capabilities),
     serverInfo: serverInfoIn(serverInfo),
   }),
@@ -28,7 +28,7 @@ const RESULTS: Readonly<Record<string, (result: Document) => Document>> = {
   // The package refuses a list with an odd tool. It gets the others; all tools as the server sent them are in a member that it does not know.
   'tools/list': ({ tools, nextCursor }) => ({
     ...CACHING,
-    tools: Array.isArray(tools) ? tools.filter((tool) => isSpecType.Tool(tool)) : [],
+    tools: Array.isArray(tools) ? tools.filter((tool) => mcpClient().isSpecType.Tool(tool)) : [],
     [TOOLS_AS_SENT]: Array.isArray(tools) ? tools.filter((tool) => tool !== null) : [],
     ...(textOf(nextCursor) !== '' && { nextCursor: textOf(nextCursor) }),
   }),
@@ -41,7 +41,7 @@ export const TOOLS_AS_SENT = 'toolsAsSent';
 const CACHING = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
 
 /** The revision of a server that names none. */
-const OLDEST_REVISION = SUPPORTED_PROTOCOL_VERSIONS.toSorted()[0] ?? '';
+const oldestRevision = () => mcpClient().SUPPORTED_PROTOCOL_VERSIONS.toSorted()[0] ?? '';
 
 /**
  * Some languages write an empty object as a list. The gateway only needs to know which capabilities a server has. A server that does not
@@ -89,7 +89,7 @@ export function unknownRevisionIn(message: unknown, { method }: AnsweredRequest)
   const { protocolVersion, capabilities, serverInfo } = message['result'];
   if ((protocolVersion ?? capabilities ?? serverInfo) == null) return 'none';
   const revision = textOf(protocolVersion);
-  return revision === '' || SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
+  return revision === '' || mcpClient().SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
 }
 
 /** Servers write null for what they do not have. Members and list items that are null count as absent, at any depth. */

@@ -1,4 +1,5 @@
-import { type Client, ProtocolError } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
+import { mcpClient } from '../../../core/mcp-packages.ts';
 import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../../core/work-budget.ts';
@@ -69,7 +70,7 @@ export const cutNotice = (count: number): string =>
 
 /** Some servers announce tools and have none. */
 function ignoreUnknownMethod(error: unknown): undefined {
-  if (!(error instanceof ProtocolError) || error.code !== METHOD_NOT_FOUND) throw error;
+  if (!(error instanceof mcpClient().ProtocolError) || error.code !== METHOD_NOT_FOUND) throw error;
 }
 
 /** What the specification requires of the members of a tool, in the words of a problem. Members that are null count as absent. */
