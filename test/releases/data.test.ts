@@ -44,7 +44,9 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
   await rest('/events/2026-03/event-definitions', definition, { 'Idempotency-Key': 'kept' });
   const uuid = randomUUID();
   await rest('/events/2026-03/send', { eventName: kept.eventNames[0], email: 'a@example.com', uuid });
-  await append(gateway, key, await createSession(gateway, key), eventsOf(1), 'kept');
+  const session = await createSession(gateway, key);
+  await append(gateway, key, session, eventsOf(1), 'kept');
+  await gateway.rest('GET', `/v1/sessions/${session}/entries`, { key });
   const said = {
     type: 'assistant',
     message: { id: 'kept', role: 'assistant', content: [], usage: { input_tokens: 1 } },

@@ -375,3 +375,18 @@ function drop<Value, Result>(map: Map<string, Value>, key: string, result: Resul
   map.delete(key);
   return result;
 }
+
+/** What is remembered when entries get other ids, or are gone. */
+export function withEntries(memory: string, moved: ReadonlyMap<number, number | undefined>): string {
+  const { turn, items, agents } = JSON.parse(memory) as FoldMemory;
+  const idOfEntry = (id: number) => (moved.has(id) ? moved.get(id) : id);
+  const left = items.flatMap((item) => {
+    const id = idOfEntry(item.id);
+    return id === undefined ? [] : [{ ...item, id }];
+  });
+  const acting = agents.map(({ lastId, ...agent }) => {
+    const id = lastId === undefined ? undefined : idOfEntry(lastId);
+    return { ...agent, ...(id !== undefined && { lastId: id }) };
+  });
+  return JSON.stringify({ turn, items: left, agents: acting });
+}

@@ -8,6 +8,7 @@ import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { type SessionTables, requireNotHeld, sessionNotFound } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
+import { pruneEntries } from './changed-entries.ts';
 import { deleteTexts } from './search-index.ts';
 
 /** The events to delete: of all sessions, of one organization, or of one session. */
@@ -150,6 +151,7 @@ async function deleteOldest(context: Context, session: OldestEvents, signal: Abo
         .where('id', '<', stop)
         .executeTakeFirstOrThrow();
       await deleteTexts(em, id, start, stop);
+      await pruneEntries(em, { sessionId: id, until: stop });
       const entry = operatorEntry(context, 'pruneSessionEvents', { type: 'Session', id, organizationId });
       if (start === first) await recordAudit(em, entry);
       return Number(numDeletedRows);
