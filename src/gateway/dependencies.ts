@@ -161,7 +161,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     metrics,
     tracing,
     bounds,
-    close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
+    close: () => closeAll({ notifier, outbound, replicas, database, tracing }, pool),
   };
 }
 
@@ -241,17 +241,22 @@ function openLiveTails({
   });
 }
 
-async function closeAll({
-  notifier,
-  outbound,
-  replicas,
-  database,
-  tracing,
-}: Pick<Dependencies, 'notifier' | 'outbound' | 'replicas' | 'database' | 'tracing'>): Promise<void> {
+async function closeAll(
+  {
+    notifier,
+    outbound,
+    replicas,
+    database,
+    tracing,
+  }: Pick<Dependencies, 'notifier' | 'outbound' | 'replicas' | 'database' | 'tracing'>,
+  pool: Pool,
+): Promise<void> {
   await notifier.close();
   await outbound.close();
   await replicas?.close();
   await database.close(true);
+  // The mapper leaves a pool open on which it sent no statement itself.
+  if (!pool.ending) await pool.end();
   await tracing?.close();
 }
 

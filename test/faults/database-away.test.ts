@@ -5,7 +5,7 @@ import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool, PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CONNECTION_WAIT_MS, openDatabase } from '../../src/core/postgres/connections.ts';
 import { onFailure } from '../../src/core/postgres/driver/statement-channels.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
@@ -178,7 +178,7 @@ test('while the database is paused, running and new requests get 503; afterwards
     try {
       const underWay = await expectUnavailable();
       // What ran before has failed when its connections are gone.
-      await vi.waitFor(() => expect(pool.totalCount).toBe(0), { timeout: 10_000, interval: 20 });
+      await expect.poll(() => pool.totalCount, { interval: 20 }).toBe(0);
       // Later requests do not wait, because the gateway knows that the database does not answer: no connection is tried for them.
       const failures: string[] = [];
       onFailure(pool, ({ error }) => failures.push(String(error)));

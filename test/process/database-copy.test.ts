@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
@@ -100,14 +100,14 @@ test('a copy that was killed leaves no row, and the next one copies all', async 
     await holder.query('begin; lock table "session" in access share mode');
     const { child, exited } = start([GATEWAY, 'cli', 'database', 'copy', '--to', target.DATABASE_URL], source);
     const waiting = `select 1 from pg_stat_activity where datname = current_database() and application_name like 'copy of %' and wait_event_type = 'Lock'`;
-    await vi.waitFor(async () => expect(await query(target.DATABASE_URL, waiting)).toHaveLength(1), 60_000);
+    await expect.poll(() => query(target.DATABASE_URL, waiting)).toHaveLength(1);
     child.kill('SIGKILL');
     await exited;
   } finally {
     await holder.end();
   }
   const left = `select 1 from pg_stat_activity where datname = current_database() and application_name like 'copy of %'`;
-  await vi.waitFor(async () => expect(await query(target.DATABASE_URL, left)).toEqual([]), 30_000);
+  await expect.poll(() => query(target.DATABASE_URL, left)).toEqual([]);
   expect(await query(target.DATABASE_URL, 'select 1 from user_account')).toEqual([]);
   const copied = await copy(target.DATABASE_URL, source);
   expect(copied).toMatchObject({ code: 0, stderr: expect.stringContaining('was interrupted') });

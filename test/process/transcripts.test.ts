@@ -296,7 +296,7 @@ test('the end of a session of Claude Code completes its session once all of it i
     const [session] = await sessions();
     return session && [session.state.current, (await linesOf(gateway, key, session.id)).length];
   };
-  const shows = (...expected: unknown[]) => expect.poll(seen, { timeout: 20_000, interval: 200 }).toEqual(expected);
+  const shows = (...expected: unknown[]) => expect.poll(seen, { interval: 200 }).toEqual(expected);
   await say('Stop');
   await shows('inProgress', 13);
   await appendFile(file, textOf(claudeTranscript.slice(12, 14)));

@@ -29,7 +29,7 @@ const PRESETS: readonly (readonly [value: string, name: string, needs: (scope: S
   ],
   ['tools', 'MCP client: calls the tools of MCP connections', (scope) => scope === 'MCP_CONNECTIONS_USE'],
   ['audit', 'Audit log: a program that keeps it elsewhere', (scope) => scope === 'AUDIT_LOG_READ'],
-  ['read', 'Read only', (scope) => scope.endsWith('_READ')],
+  ['read', 'Read only', (scope) => scope.endsWith('_READ') && scope !== 'AUDIT_LOG_READ'],
   ['scim', 'SCIM: an identity provider manages people and groups', (scope) => scope === 'SCIM'],
   ['all', 'Everything that your own key may do', (scope) => scope !== 'SCIM'],
 ];

@@ -15,25 +15,28 @@ export interface Loaded<Data> {
 
 /** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
-  const [state, setState] = useState<Omit<Loaded<Answers[Name]>, 'reload'>>({
-    data: null,
-    faults: [],
+  const key = JSON.stringify(variables);
+  const [{ of, ...state }, setState] = useState({
+    of: key,
+    data: null as Answers[Name] | null,
+    faults: [] as readonly Fault[],
     isLoading: true,
-    paused: undefined,
+    paused: undefined as Paused | undefined,
   });
   const [round, setRound] = useState(0);
-  const key = JSON.stringify(variables);
   useEffect(() => {
     const left = new AbortController();
     const { signal } = left;
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     setState((before) => ({ ...before, isLoading: true }));
     void query(name, JSON.parse(key) as Variables[Name], { signal, onPause }).then(({ data, faults }) => {
-      if (!signal.aborted) setState({ data, faults, isLoading: false, paused: undefined });
+      if (!signal.aborted) setState({ of: key, data, faults, isLoading: false, paused: undefined });
     });
     return () => left.abort();
   }, [name, key, round]);
-  return { ...state, reload: useCallback(() => setRound((count) => count + 1), []) };
+  // Other variables are loaded from the first frame that has them on.
+  const isLoading = state.isLoading || of !== key;
+  return { ...state, isLoading, reload: useCallback(() => setRound((count) => count + 1), []) };
 }
 
 export interface Pages<Row> {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Pool } from 'pg';
 import { afterEach, beforeEach, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../../src/core/postgres/connections.ts';
 import { sqlWithin } from '../../../src/core/postgres/reading/sql.ts';
@@ -27,6 +28,15 @@ test('times are returned in UTC, whatever the time zone of the database is', asy
   expect(data).toEqual({
     viewer: { organization: { sessions: { nodes: [{ databaseId: id, createdAt: '2026-03-01T10:20:30.500Z' }] } } },
   });
+});
+
+test('a gateway that has only read is closed with all its connections', async () => {
+  const { key } = await gateway.createKey();
+  const reader = await startTestGateway({}, { beside: gateway });
+  expect((await reader.rest('GET', '/v1/sessions', { key })).status).toBe(200);
+  const pool: Pool = await reader.dependencies.database.driver.getConnection().getNativeClient();
+  await reader.close();
+  expect([pool.ended, pool.totalCount]).toEqual([true, 0]);
 });
 
 test('the parameters of the database URL apply to all connections', async () => {

@@ -31,7 +31,7 @@ export interface Site extends ServedGateway {
 }
 
 /** How long a page may take to show something: as long as `expect.poll` waits. */
-const WAIT_MS = 90_000;
+const WAIT_MS = 240_000;
 
 /** A name of this machine, whose pages the browser does not trust, because they are neither https nor on localhost. */
 export const HOST_NAME = 'gateway.test';
