@@ -11,36 +11,46 @@ interface ScopeDeclaration {
    * so itself.
    */
   readonly opensPeople: boolean;
+  /** Whether the role `viewer` can have it: it reads, or is for what a viewer changes of their own; such a role gives keys and apps only what reads. */
+  readonly ofViewers?: 'reads' | 'own';
 }
 
 /** The scopes of API keys. A key without the scope of an operation gets 403. */
 export const SCOPE_DECLARATIONS = {
-  'mcp_connections.read': { description: 'See MCP connections.', opensPeople: true },
+  'mcp_connections.read': { description: 'See MCP connections.', opensPeople: true, ofViewers: 'reads' },
   'mcp_connections.write': { description: 'Create, change, authorize and delete MCP connections.', opensPeople: true },
   'mcp_connections.use': { description: 'Call the tools of MCP connections; for agents.', opensPeople: false },
   'webhooks.write': {
     description: 'Manage webhooks, which get everything in the feed that administrators can see; for administrators.',
     opensPeople: false,
   },
-  'api_keys.read': { description: 'See API keys, never the secret.', opensPeople: true },
-  'api_keys.write': { description: 'Create, rename and revoke API keys.', opensPeople: true },
-  'sessions.read': { description: 'Read sessions and their events.', opensPeople: true },
+  'api_keys.read': { description: 'See API keys, never the secret.', opensPeople: true, ofViewers: 'reads' },
+  'api_keys.write': { description: 'Create, rename and revoke API keys.', opensPeople: true, ofViewers: 'own' },
+  'sessions.read': { description: 'Read sessions and their events.', opensPeople: true, ofViewers: 'reads' },
   'sessions.write': { description: 'Change sessions.', opensPeople: true },
   'sessions.record': { description: 'Record sessions and their events; for agent runners.', opensPeople: true },
-  'organizations.write': { description: 'Create and change organizations and their members.', opensPeople: true },
+  'organizations.write': {
+    description: 'Create and change organizations and their members.',
+    opensPeople: true,
+    ofViewers: 'own',
+  },
   'audit_log.read': {
     description:
       'Read the audit log and take it away, with the names in it; for administrators and service accounts with that role.',
     opensPeople: false,
   },
-  'users.delete': { description: "Delete the caller's own account.", opensPeople: true },
-  'behavioral_events.event_definitions.read_write': { description: 'Manage event definitions.', opensPeople: false },
+  'users.delete': { description: "Delete the caller's own account.", opensPeople: true, ofViewers: 'own' },
+  'behavioral_events.event_definitions.read_write': {
+    description: 'Manage event definitions.',
+    opensPeople: false,
+    ofViewers: 'reads',
+  },
   'analytics.behavioral_events.send': { description: 'Send event occurrences.', opensPeople: false },
   scim: {
     description: 'Provision people and groups with SCIM; for service accounts with the role of an administrator.',
     opensPeople: false,
   },
-  social: { description: 'Use the deprecated social publishing API.', opensPeople: false },
+  social: { description: 'Use the deprecated social publishing API.', opensPeople: false, ofViewers: 'reads' },
 } as const satisfies Readonly<Record<string, ScopeDeclaration>>;
 export type Scope = keyof typeof SCOPE_DECLARATIONS;
 export const SCOPES = keysOf(SCOPE_DECLARATIONS);
@@ -57,20 +67,26 @@ export const GRANTABLE_SCOPES: readonly Scope[] = [
   'analytics.behavioral_events.send',
 ];
 
-export const ROLES = ['admin', 'member'] as const;
+/** From the most rights to the fewest. */
+export const ROLES = ['admin', 'member', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
 const OF_ADMINISTRATORS: ReadonlySet<Scope> = new Set(['audit_log.read', 'scim']);
-/** The scopes that keys can have in an organization where their owner has this role. */
-export function scopesOf(role: Role): readonly Scope[] {
-  return role === 'admin' ? SCOPES : SCOPES.filter((scope) => !OF_ADMINISTRATORS.has(scope));
-}
+const ofViewers = (scope: Scope) => (SCOPE_DECLARATIONS[scope] as ScopeDeclaration).ofViewers;
+const OF_ROLES: Readonly<Record<Role, readonly Scope[]>> = {
+  admin: SCOPES,
+  member: SCOPES.filter((scope) => !OF_ADMINISTRATORS.has(scope)),
+  viewer: SCOPES.filter((scope) => ofViewers(scope) !== undefined),
+};
+const READING = SCOPES.filter((scope) => ofViewers(scope) === 'reads');
 
-/** Those of the scopes of a key that count in the organization that it acts in. */
+/** The scopes that keys and apps can be given in an organization where their owner has this role. */
+export const scopesOf = (role: Role): readonly Scope[] => (role === 'viewer' ? READING : OF_ROLES[role]);
+
+/** Those of the scopes of a credential that count in the organization that it acts in. */
 export function scopesWithin(scopes: ReadonlySet<Scope>, role: Role | undefined): ReadonlySet<Scope> {
   if (role === undefined || role === 'admin') return scopes;
-  const own = scopesOf(role);
-  return new Set([...scopes].filter((scope) => own.includes(scope)));
+  return new Set([...scopes].filter((scope) => OF_ROLES[role].includes(scope)));
 }
 
 /** The organization that a caller acts in, with their role. */
@@ -127,8 +143,8 @@ export interface Access {
   readonly inOrganization: boolean;
   /** Whether only people can do it, and service accounts cannot. */
   readonly isForPeople?: true;
-  /** The role that the caller needs in the organization. */
-  readonly role?: 'admin';
+  /** The role that the caller needs in the organization: `admin`, or `member` for all but viewers. */
+  readonly role?: 'admin' | 'member';
   /** The subscription that the organization needs. */
   readonly subscription?: {
     readonly isMetBy: (subscriptions: Subscriptions) => boolean;
@@ -145,7 +161,7 @@ export function describeAccess({ scopes, anyScopeOf, isForPeople, role, subscrip
     scopes.map((scope) => `Needs the scope \`${scope}\`.`).join(' '),
     anyScopeOf ? `Needs any scope of ${anyScopeOf.name}.` : '',
     isForPeople ? 'Only people can do this, not service accounts.' : '',
-    role ? wording`Needs the role \`${enumValue(role)}\`.` : '',
+    role === 'admin' ? wording`Needs the role \`${enumValue(role)}\`.` : '',
     subscription?.description ?? '',
   );
 }
@@ -167,11 +183,14 @@ export function requireAccess(
   if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
     throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
   if (isForPeople) requirePerson(actor);
+  if (role === 'member' && actor.organization?.role === 'viewer') throw new ForbiddenError(VIEWERS_READ);
   if (!inOrganization) return;
   const organization = requireOrganization(actor, organizationId);
   if (role === 'admin') requireAdmin(actor);
   if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
 }
+
+const VIEWERS_READ = 'your role in the organization is viewer, which reads and changes nothing';
 
 /** Whether {@link requireAccess} would succeed, for fields such as `viewerCanUpdate`. */
 export function hasAccess(actor: Actor, access: Access, organizationId?: OrganizationId): boolean {
@@ -194,6 +213,8 @@ export function requirePerson({ isServiceAccount }: Actor): void {
 export function requireScopes(actor: Actor, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !actor.scopes.has(scope));
   if (missing.length === 0) return;
+  if (actor.organization?.role === 'viewer' && missing.every((scope) => ofViewers(scope) === undefined))
+    throw new ForbiddenError(VIEWERS_READ);
   const credential = actor.kind === 'OAUTH_GRANT' ? 'grant' : 'API key';
   const word = missing.length === 1 ? 'scope' : 'scopes';
   throw new ForbiddenError(`the ${credential} lacks the ${word} ${missing.join(', ')}`, scopes);

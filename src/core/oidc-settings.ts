@@ -46,8 +46,10 @@ export const OIDC_ENVIRONMENT = {
   OIDC_DEFAULT_ROLE: z.enum(['member', 'none'], 'must be member or none').default('none'),
   /** The claim with the groups of a person, such as `groups`. */
   OIDC_GROUPS_CLAIM: z.string().max(1000).optional(),
-  /** Groups, separated by commas, whose members are administrators of `OIDC_ORGANIZATION`; other people of it are members. */
+  /** Groups, separated by commas, whose members are administrators of `OIDC_ORGANIZATION`; others are members. */
   OIDC_ADMIN_GROUPS: names(() => true, 'must be names of groups, separated by commas').optional(),
+  /** Groups whose members are viewers there, unless they are administrators. */
+  OIDC_VIEWER_GROUPS: names(() => true, 'must be names of groups, separated by commas').optional(),
   /** Groups, separated by commas, whose members alone may sign in. Default: any. */
   OIDC_ALLOWED_GROUPS: names(() => true, 'must be names of groups, separated by commas').optional(),
   /** What a missing groups claim means: `none`: no groups, as Okta and Entra leave it out then; `keep`: nothing, so that no role changes. */
@@ -93,6 +95,7 @@ export interface OidcSettings {
   readonly defaultRole: 'member' | 'none';
   readonly groupsClaim: string | undefined;
   readonly adminGroups: readonly string[];
+  readonly viewerGroups: readonly string[];
   /** Undefined for any. */
   readonly allowedGroups: readonly string[] | undefined;
   readonly groupsMissing: 'none' | 'keep';
@@ -120,6 +123,7 @@ export function oidcSettings(config: Environment): OidcSettings | undefined {
     defaultRole: config.OIDC_DEFAULT_ROLE,
     groupsClaim: config.OIDC_GROUPS_CLAIM,
     adminGroups: config.OIDC_ADMIN_GROUPS ?? [],
+    viewerGroups: config.OIDC_VIEWER_GROUPS ?? [],
     allowedGroups: config.OIDC_ALLOWED_GROUPS,
     groupsMissing: config.OIDC_GROUPS_MISSING,
     email: config.OIDC_EMAIL,
@@ -129,7 +133,8 @@ export function oidcSettings(config: Environment): OidcSettings | undefined {
 
 /** What is wrong with settings that are valid one by one; undefined if nothing is. */
 export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK: boolean }): string | undefined {
-  const { OIDC_ISSUER: issuer, OIDC_ORGANIZATION: organization, OIDC_ADMIN_GROUPS: adminGroups } = config;
+  const { OIDC_ISSUER: issuer, OIDC_ORGANIZATION: organization } = config;
+  const { OIDC_ADMIN_GROUPS: adminGroups, OIDC_VIEWER_GROUPS: viewerGroups } = config;
   if (issuer === undefined) {
     const needing = [
       ['OIDC_CLIENT_ID', config.OIDC_CLIENT_ID],
@@ -138,6 +143,7 @@ export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK
       ['OIDC_ORGANIZATION', organization],
       ['OIDC_GROUPS_CLAIM', config.OIDC_GROUPS_CLAIM],
       ['OIDC_ADMIN_GROUPS', adminGroups],
+      ['OIDC_VIEWER_GROUPS', viewerGroups],
       ['OIDC_ALLOWED_GROUPS', config.OIDC_ALLOWED_GROUPS],
       ['OIDC_ONLY', config.OIDC_ONLY || undefined],
       ['OIDC_KEYS_SLEEP_AFTER', config.OIDC_KEYS_SLEEP_AFTER || undefined],
@@ -154,5 +160,6 @@ export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK
   if (config.OIDC_ALLOWED_GROUPS && !config.OIDC_GROUPS_CLAIM)
     return 'OIDC_GROUPS_CLAIM: is required with OIDC_ALLOWED_GROUPS';
   if (adminGroups && !organization) return 'OIDC_ORGANIZATION: is required with OIDC_ADMIN_GROUPS';
+  if (viewerGroups && !organization) return 'OIDC_ORGANIZATION: is required with OIDC_VIEWER_GROUPS';
   return undefined;
 }

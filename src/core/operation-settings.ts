@@ -5,8 +5,8 @@ export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
   /** The slug of OIDC_ORGANIZATION, which only the operator gives to an organization. */
   readonly reservedSlug: string | undefined;
-  /** What SCIM needs of the identity provider: OIDC_ORGANIZATION, its domains and the groups of administrators. Undefined without a provider. */
-  readonly company: Pick<OidcSettings, 'organization' | 'domains' | 'adminGroups'> | undefined;
+  /** What SCIM needs of the identity provider: OIDC_ORGANIZATION, its domains and the groups that decide roles. Undefined without a provider. */
+  readonly company: Pick<OidcSettings, 'organization' | 'domains' | 'adminGroups' | 'viewerGroups'> | undefined;
   /** With OIDC_ONLY, the domains of the e-mail addresses that can be invited: people join through the identity provider alone. */
   readonly companyDomains: readonly string[] | undefined;
   /** URL of the gateway for people and other servers, without a trailing slash. */

@@ -271,6 +271,8 @@ interface Change<Input, Prepared, Written, Result> extends Declaration<Input> {
   readonly target: (written: Written, input: Input, actor: Actor) => AuditTarget;
   /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
   readonly endsRightsOf?: (written: Written) => readonly string[];
+  /** Whether viewers can do it in the organization, too: it is about the caller alone. */
+  readonly isOfViewers?: true;
   /** Called with the error after the transaction was rolled back. */
   readonly afterRefusal?: (context: OperationContext, error: unknown) => Promise<void>;
   /** Constraints decide races: the error for the violation of each constraint. */
@@ -294,7 +296,9 @@ export function defineOperation<Input, Result, More extends readonly unknown[] =
 export function defineOperation<Input, Written>(
   definition: Direct<Input, Written, []> | Change<Input, unknown, Written, unknown>,
 ): DeclaredOperation<Input, unknown> {
-  const { name, description, access, input, errors, callsOut, isAtMostOnce } = definition;
+  const { name, description, input, errors, callsOut, isAtMostOnce } = definition;
+  const isRefusedToViewers = 'target' in definition && !definition.isOfViewers && definition.access.inOrganization;
+  const access: Access = isRefusedToViewers ? { role: 'member', ...definition.access } : definition.access;
   return Object.assign(guarded(access, 'target' in definition ? changing(definition) : definition.run), {
     declaration: { name, description, access, input, errors, callsOut, isAtMostOnce },
   });

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Interaction } from 'oidc-provider';
 import { z } from 'zod';
-import { GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
+import { type ActingOrganization, GRANTABLE_SCOPES, type Scope, scopesOf } from '../core/access.ts';
 import { auditEntry, recordAudit } from '../core/audit.ts';
 import { authorityValues, isAuthorizedWithin } from '../core/authority.ts';
 import { DomainError, ForbiddenError } from '../core/errors.ts';
@@ -193,7 +193,8 @@ export class OAuthConsent {
     }
     const grantId = await this.#grant(exchange, { ...decision, asked });
     const given = { accountId: decision.person.userId, grantId, resource: asked.resource };
-    await Object.assign(device, { ...given, scope: usableScopes(decision.person, asked).join(' ') }).save();
+    const scope = usableScopes(decision.person, asked, chosenIn(decision)).join(' ');
+    await Object.assign(device, { ...given, scope }).save();
     return endPage('Connected', 'You can close this page and go back to your device.');
   }
 
@@ -277,8 +278,8 @@ export class OAuthConsent {
   ) {
     const { now, newId } = this.#dependencies;
     const { em } = currentCall();
-    const organization = person.organizations.find(({ id }) => id === form.get('organization'));
-    const scopes = usableScopes(person, asked);
+    const organization = chosenIn({ person, form });
+    const scopes = usableScopes(person, asked, organization);
     if (!organization || scopes.length === 0) throw new Refused(organization ? NOTHING : NO_ORGANIZATION, 403);
     const { keyId, userId, signedInWithId } = person;
     const values = authorityValues({ actor: { keyId, userId, organization }, now });
@@ -345,9 +346,11 @@ interface Decision {
 /** A form is valid for one subject and one sign-in. */
 const formPlace = (subject: string, { keyId }: KnownKey) => ({ table: 'oauth_consent', row: subject, field: keyId });
 
-/** The scopes that a client asks for and the person has. */
-const usableScopes = (person: KnownKey, { scopes }: Asked): Scope[] =>
-  scopes.filter((scope) => person.scopes.has(scope));
+const chosenIn = ({ person, form }: Decision) => person.organizations.find(({ id }) => id === form.get('organization'));
+
+/** The scopes that a client asks for and the person has, and can give in the organization. */
+const usableScopes = (person: KnownKey, { scopes }: Asked, organization?: ActingOrganization): Scope[] =>
+  scopes.filter((scope) => person.scopes.has(scope) && (!organization || scopesOf(organization.role).includes(scope)));
 
 /** Where the browser is led to, as the page shows it: the host, or for the address of an app its scheme. */
 function hostOf(redirectUri: string | null): string | null {

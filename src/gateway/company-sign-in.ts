@@ -118,12 +118,13 @@ export class CompanySignIn {
     answer: URLSearchParams,
     request: SignInRequest,
   ): Promise<SignedInPerson> {
-    const { sql, browserSessions, database, notifier, now, newId } = this.#dependencies;
+    const { sql, browserSessions, database, notifier, now, newId, hasOlderProcess } = this.#dependencies;
+    const context = { now, newId, hasOlderProcess, ...request };
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
     const claims = await this.#required().complete(answer, attempt);
     const settings = this.#settings();
     const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions
-      .start((em, signIn) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }), {
+      .start((em, signIn) => signInIdentity(em, context, { claims, settings, signIn }), {
         ...request,
         before,
       })

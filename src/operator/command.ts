@@ -139,7 +139,7 @@ export const COMMANDS = {
       ),
       role: optional(
         '--role ROLE',
-        `${ROLES.join(' or ')}; by default a new member of an existing organization is a member; the first of a new one is an admin`,
+        `${ROLES.join(', ')}; by default a new member of an existing organization is a member; the first of a new one is an admin`,
         oneOf(ROLES),
       ),
       scopes: repeated(

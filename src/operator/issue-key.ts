@@ -5,7 +5,7 @@ import { type Role, SCOPES_OF_PEOPLE, type Scope, scopesOf } from '../core/acces
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { createdApiKeyTarget, issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
 import { ensureMember } from '../domains/memberships/public.ts';
-import { findOrCreateOrganization } from '../domains/organizations/public.ts';
+import { findOrCreateOrganization, requireKnownRole } from '../domains/organizations/public.ts';
 import { findOrCreateUser } from '../domains/users/public.ts';
 
 /** A key that the command line created, with its secret and the related objects. */
@@ -51,10 +51,11 @@ export function issueKey(
 ): Promise<BoundKey>;
 export function issueKey(dependencies: Dependencies, wanted: WantedKey): Promise<IssuedKey>;
 export async function issueKey(
-  { database, sql, config, now, newId }: Dependencies,
+  { database, sql, config, now, newId, hasOlderProcess }: Dependencies,
   wanted: WantedKey,
 ): Promise<IssuedKey> {
   const { email, organization: slug, role, name = 'Created at the command line', expiresAt } = wanted;
+  await requireKnownRole({ hasOlderProcess }, role);
   const issued = await database.em.fork().transactional(async (em) => {
     const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
     const { user, isNew: createdUser } = await findOrCreateUser({ em, now, newId }, email.toLowerCase());

@@ -12,7 +12,7 @@ import { sampled } from '../support/sample.ts';
 /** Every operation checks scopes, role and subscription before its input: a caller without them gets 403, whatever the input is. */
 
 const gateway = useTestGateway();
-let keys: Record<'scopeless' | 'member' | 'unsubscribed', string>;
+let keys: Record<'scopeless' | 'member' | 'viewer' | 'unsubscribed', string>;
 beforeAll(async () => {
   const { organization } = await gateway.createKey();
   const unsubscribed = await gateway.createKey();
@@ -22,6 +22,7 @@ beforeAll(async () => {
   keys = {
     scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
     member: (await gateway.createKey({ organization, role: 'member' })).key,
+    viewer: (await gateway.createKey({ organization, role: 'viewer' })).key,
     unsubscribed: unsubscribed.key,
   };
 });
@@ -30,7 +31,8 @@ beforeAll(async () => {
 function refusedCallers({ scopes, role, subscription }: Access): (keyof typeof keys)[] {
   return [
     ...(scopes.length > 0 ? (['scopeless'] as const) : []),
-    ...(role ? (['member'] as const) : []),
+    ...(role === 'admin' ? (['member'] as const) : []),
+    ...(role ? (['viewer'] as const) : []),
     ...(subscription ? (['unsubscribed'] as const) : []),
   ];
 }

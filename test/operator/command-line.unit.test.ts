@@ -87,7 +87,7 @@ test.for([
   ],
   [
     ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme', '--role', 'owner'],
-    '--role: must be one of admin, member',
+    '--role: must be one of admin, member, viewer',
   ],
   [
     ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme', '--scope', 'everything'],

@@ -3,7 +3,7 @@ import { run } from '../parts/api.ts';
 import { ChoiceField, InputField } from '../parts/filters.tsx';
 import { mutate, refusalOf, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, Faults, List, ROLES, Secret, roleName, TimeCell } from '../parts/parts.tsx';
+import { Action, Faults, List, ROLES, Secret, roleName, roleOf, TimeCell } from '../parts/parts.tsx';
 
 type Row = NonNullable<NonNullable<Answers['Invitations']['viewer']['organization']>['invitations']>['nodes'][number];
 
@@ -37,7 +37,7 @@ function Invite({ onDone }: { readonly onDone: () => void }) {
   const [fault, setFault] = useState<string>();
   const submit = async (event: Event) => {
     event.preventDefault();
-    const { data, faults } = await run('Invite', { email, role: role === 'ADMIN' ? 'ADMIN' : 'MEMBER' });
+    const { data, faults } = await run('Invite', { email, role: roleOf(role) });
     const result = data?.inviteOrganizationMember;
     if (result?.__typename === 'InviteOrganizationMemberPayload') {
       setMade({ email, token: result.token });

@@ -3,9 +3,10 @@ import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Membership } from './membership.tsx';
+import { RoleActions } from './role-actions.tsx';
 import { Retention } from '../organizations/retention.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
-import { Action, List, PageFrame, personOf, roleName, TimeCell } from '../parts/parts.tsx';
+import { Action, List, PageFrame, type Role, personOf, roleName, TimeCell } from '../parts/parts.tsx';
 import { follow } from '../parts/streams.ts';
 
 type Organization = NonNullable<Answers['Members']['viewer']['organization']>;
@@ -44,10 +45,10 @@ export function MembersPage() {
   );
 }
 
-const ROLE_QUESTIONS: Readonly<Record<Row['role'], (name: string) => string>> = {
-  ADMIN: (name) =>
-    `Make “${name}” an administrator? They can then read all sessions, invite and remove people, and delete the organization.`,
-  MEMBER: (name) => `Make “${name}” a member? They can then no longer manage people, keys and webhooks of others.`,
+const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
+  ADMIN: 'They can then read all sessions, invite and remove people, and delete the organization.',
+  MEMBER: 'They can then not manage people, keys and webhooks of others.',
+  VIEWER: 'They can then read what members read, and change, record and call nothing.',
 };
 
 /** Calls `changed` when somebody joins or leaves after the entry of the feed. */
@@ -65,11 +66,10 @@ function useJoining(membership: Answers['Membership'] | null, changed: () => voi
 }
 
 function rowOf({ role, node: { user, joinedAt } }: Row, mayChange: boolean, onDone: () => void) {
-  const other = role === 'ADMIN' ? 'MEMBER' : 'ADMIN';
-  const changeRole = () => mutate('ChangeRole', { userId: user.id, role: other }, onDone);
+  const changeRole = (other: Role) => mutate('ChangeRole', { userId: user.id, role: other }, onDone);
   const remove = () => mutate('RemoveMember', { userId: user.id }, onDone);
   const name = personOf(user);
-  const question = `Remove “${name}”? Their keys of this organization stop working at once.`;
+  const question = `Remove “${name}”? Their keys, sign-ins and connected apps stop working here at once, and their personal MCP connections are deleted. Service accounts stay, with keys that they may know.`;
   return (
     <tr key={user.id}>
       <td class="wide">
@@ -81,11 +81,7 @@ function rowOf({ role, node: { user, joinedAt } }: Row, mayChange: boolean, onDo
       <td class="end">
         {mayChange && (
           <div class="actions">
-            <Action
-              label={`Make ${roleName(other).toLowerCase()}`}
-              confirm={ROLE_QUESTIONS[other](name)}
-              run={changeRole}
-            />
+            <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
             <Action label="Remove" confirm={question} run={remove} />
           </div>
         )}

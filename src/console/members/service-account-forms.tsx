@@ -2,14 +2,14 @@ import { run } from '../parts/api.ts';
 import type { DialogProps } from '../parts/form-button.tsx';
 import { SelectField, TextField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { ROLES } from '../parts/parts.tsx';
+import { ROLES, roleOf } from '../parts/parts.tsx';
 
 /** The form that creates a service account. */
 export function CreateServiceAccount({ onDone, onClose }: DialogProps & { readonly onDone: () => void }) {
   const form = useForm({
     initial: { name: '', role: 'MEMBER' },
     send: ({ name, role }, { idempotencyKey }) =>
-      run('CreateServiceAccount', { input: { name, role: role === 'ADMIN' ? 'ADMIN' : 'MEMBER' } }, { idempotencyKey }),
+      run('CreateServiceAccount', { input: { name, role: roleOf(role) } }, { idempotencyKey }),
     onDone: () => {
       onClose();
       onDone();

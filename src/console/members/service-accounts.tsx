@@ -5,8 +5,9 @@ import { FormButton } from '../parts/form-button.tsx';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Content } from '../parts/markup.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, List, Secret, roleName, TimeCell } from '../parts/parts.tsx';
+import { Action, List, type Role, Secret, roleName, TimeCell } from '../parts/parts.tsx';
 import { scopeTexts } from '../parts/scopes.ts';
+import { RoleActions } from './role-actions.tsx';
 import { CreateServiceAccount } from './service-account-forms.tsx';
 import { CreateKey } from '../api-keys/api-key-forms.tsx';
 
@@ -49,16 +50,15 @@ export function ServiceAccounts() {
   );
 }
 
-const ROLE_QUESTIONS: Readonly<Record<Row['role'], (name: string) => string>> = {
-  ADMIN: (name) =>
-    `Make “${name}” an administrator? Its keys can then do what administrators can do, as far as their scopes allow.`,
-  MEMBER: (name) => `Make “${name}” a member? Its keys can then no longer do what only administrators can do.`,
+const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
+  ADMIN: 'Its keys can then do what administrators can do, as far as their scopes allow.',
+  MEMBER: 'Its keys can then do what members can do.',
+  VIEWER: 'Its keys can then only read.',
 };
 
 function rowOf(account: Row, newKey: Content, onDone: () => void) {
   const { id, name, role, createdAt } = account;
-  const other = role === 'ADMIN' ? 'MEMBER' : 'ADMIN';
-  const update = (changes: { readonly name?: string; readonly role?: Row['role'] }) =>
+  const update = (changes: { readonly name?: string; readonly role?: Role }) =>
     mutate('UpdateServiceAccount', { input: { serviceAccountId: id, ...changes } }, onDone);
   const remove = () => mutate('DeleteServiceAccount', { id }, onDone);
   const question = `Delete “${name}”? Its keys stop working at once. Its sessions stay.`;
@@ -73,11 +73,7 @@ function rowOf(account: Row, newKey: Content, onDone: () => void) {
         <div class="actions">
           {newKey}
           <Rename label="Name of the service account" value={name} save={(given: string) => update({ name: given })} />
-          <Action
-            label={`Make ${roleName(other).toLowerCase()}`}
-            confirm={ROLE_QUESTIONS[other](name)}
-            run={() => update({ role: other })}
-          />
+          <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={(other) => update({ role: other })} />
           <Action label="Delete" confirm={question} run={remove} />
         </div>
       </td>

@@ -12,7 +12,8 @@ export const useScope = (scope: Viewer['scopes'][number]): boolean =>
   useContext(CallerContext)?.scopes.includes(scope) ?? false;
 
 /** Whether a caller has the role of an administrator, or acts in no organization. */
-export const isAdministrator = (viewer: Pick<Viewer, 'role'> | undefined): boolean => viewer?.role !== 'MEMBER';
+export const isAdministrator = (viewer: Pick<Viewer, 'role'> | undefined): boolean =>
+  viewer?.role == null || viewer.role === 'ADMIN';
 
 /** Whether the caller is an administrator: without the role, what needs it is not offered. */
 export const useAdministration = (): boolean => isAdministrator(useContext(CallerContext));

@@ -49,10 +49,14 @@ export function wordsOf(value: string): string {
 
 export const ROLES = [
   ['MEMBER', 'Member'],
+  ['VIEWER', 'Viewer'],
   ['ADMIN', 'Administrator'],
 ] as const;
+export type Role = (typeof ROLES)[number][0];
 
-export const roleName = (role: 'MEMBER' | 'ADMIN'): string => ROLES.find(([value]) => value === role)?.[1] ?? role;
+export const roleOf = (value: unknown): Role => ROLES.find(([role]) => role === value)?.[0] ?? 'MEMBER';
+
+export const roleName = (role: Role): string => ROLES.find(([value]) => value === role)?.[1] ?? role;
 
 const ICONS: Readonly<Record<string, IconName>> = {
   good: 'completed',

@@ -59,9 +59,11 @@ export const createApiKey = defineOperation({
       throw new ForbiddenError('a key that is bound to an organization can create keys only for that organization');
     const expiresAt = await requireNotStronger(context, input);
     await lockOwner(em, actor.userId);
-    // The key of a service account is bound.
-    if (boundTo !== null && !isOfServiceAccount) {
-      const { role } = await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
+    if (boundTo === null) {
+      if (actor.organization?.role === 'viewer') throw new ForbiddenError('viewers create bound keys only');
+    } else {
+      const member = { userId: actor.userId, organizationId: boundTo };
+      const { role } = isOfServiceAccount ? requireOrganization(actor) : await lockMembership(em, member);
       requireScopesOf(role, input.scopes);
     }
     const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };

@@ -1,13 +1,15 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { AuditTarget } from '../../core/audit.ts';
-import type { Role } from '../../core/access.ts';
+import { ROLES } from '../../core/access.ts';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
+import { haveRoles, roleOfGroups } from '../../core/role-groups.ts';
 import { beginPersonalSignIn, revokeKeys } from '../api-keys/public.ts';
 import { followGroups } from '../groups/public.ts';
 import { ScimUser, SuspendedMembership, ensureMember } from '../memberships/public.ts';
-import { Membership, Organization } from '../organizations/public.ts';
+import { KNOWS_VIEWERS, Membership, Organization } from '../organizations/public.ts';
 import { User, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
 import { Identity } from './entity.ts';
@@ -16,6 +18,8 @@ import { type NewSignIn, type SignInContext, recordInAll, recordSignIn, recorded
 import { isUnproven } from './unproven-accounts.ts';
 
 /** Who signs in with the identity provider: which account, and with which role. */
+
+type RoleContext = SignInContext & Pick<OperationContext, 'hasOlderProcess'>;
 
 /** The outcome of a sign-in. A notice is for the page. */
 interface PersonSignedIn {
@@ -33,7 +37,7 @@ interface PersonSignedIn {
  */
 export async function signInIdentity(
   em: EntityManager,
-  context: SignInContext,
+  context: RoleContext,
   given: { readonly claims: Claims; readonly settings: OidcSettings; readonly signIn: NewSignIn },
 ): Promise<PersonSignedIn> {
   const { claims, settings, signIn } = given;
@@ -51,7 +55,7 @@ export async function signInIdentity(
   const name = `Sign-in with ${settings.name}`;
   beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
   await em.flush();
-  const roles = await applyRoles(em, { user, isNew: found.how === 'created', groups, settings, at: context.now() });
+  const roles = await applyRoles(em, { user, isNew: found.how === 'created', groups, settings, context });
   await em.flush();
   const joined = await followProvider(em, { user, groups, settings, at: context.now() });
   const organizationId = await recordedIn(em, user, settings.organization);
@@ -173,32 +177,34 @@ async function applyRoles(
     /** Undefined if they are not known. */
     readonly groups: readonly string[] | undefined;
     readonly settings: OidcSettings;
-    readonly at: Date;
+    readonly context: RoleContext;
   },
 ): Promise<Roles> {
-  const { user, isNew, groups, settings, at } = given;
-  const { adminGroups, defaultRole } = settings;
+  const { user, isNew, groups, settings } = given;
+  const { hasOlderProcess, now } = given.context;
   const organization = settings.organization ? await em.findOne(Organization, { slug: settings.organization }) : null;
   if (!organization) return UNCHANGED;
   if (await isOfScim(em, organization, user)) return UNCHANGED;
   const before = await em.findOne(Membership, { organization, user });
-  const joins = before !== null || (isNew && defaultRole === 'member');
-  const isKnown = adminGroups.length > 0 && settings.groupsClaim !== undefined && groups !== undefined;
-  const group = groups?.find((each) => adminGroups.includes(each));
-  const byGroups: Role | undefined = isKnown ? (group === undefined ? 'member' : 'admin') : undefined;
-  const notice = groups || adminGroups.length === 0 ? undefined : NOTICES.unknownGroups;
-  const role = byGroups ?? before?.role ?? 'member';
-  if ((!joins && byGroups !== 'admin') || role === before?.role) return { ...UNCHANGED, ...(notice && { notice }) };
-  const wasAdmin = before?.role === 'admin';
+  const joins = before !== null || (isNew && settings.defaultRole === 'member');
+  const areDecisive = haveRoles(settings);
+  const isKnown = areDecisive && settings.groupsClaim !== undefined && groups !== undefined;
+  const { role, group } = isKnown
+    ? roleOfGroups(settings, groups, before?.role)
+    : { role: before?.role ?? ('member' as const), group: undefined };
+  const notice = groups || !areDecisive ? undefined : NOTICES.unknownGroups;
+  if ((!joins && group === undefined) || role === before?.role) return { ...UNCHANGED, ...(notice && { notice }) };
+  const isDemoted = before !== null && ROLES.indexOf(role) > ROLES.indexOf(before.role);
+  if (role === 'viewer' && (await hasOlderProcess(KNOWS_VIEWERS))) return { ...UNCHANGED, notice: NOTICES.upgrade };
   try {
-    await ensureMember(em, { organization, user }, { role, otherwise: 'member', at });
+    await ensureMember(em, { organization, user }, { role, otherwise: 'member', at: now() });
   } catch (error) {
     if (error instanceof ConflictError) return { ...UNCHANGED, notice: NOTICES.lastAdministrator };
     throw error;
   }
   const detail = group === undefined ? role : `${role} (group ${group.slice(0, 200)})`;
   const changed = { organizationId: organization.id, detail };
-  return { changed, isDemoted: wasAdmin && role === 'member', ...(notice && { notice }) };
+  return { changed, isDemoted, ...(notice && { notice }) };
 }
 
 /** Applies the groups to those of the organization that are tied to them. @returns what has changed. */
@@ -223,6 +229,8 @@ const NOTICES = {
     'Your account was created with an invitation, so somebody else may have had its API keys. They no longer work, and its other sign-ins have ended. Create new keys, and check the organizations and the personal MCP connections of the account.',
   unknownGroups:
     'Your identity provider did not list your groups, so your role has not changed. Ask its administrator to send the groups of this application only.',
+  upgrade:
+    'Your groups make you a viewer, which an earlier version that is still running does not know. Sign in again later.',
   lastAdministrator:
     'You are no longer in a group of administrators, but the last administrator of the organization, so your role has not changed.',
 };

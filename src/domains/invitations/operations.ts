@@ -9,7 +9,13 @@ import { type OperationContext, type WorkContext, defineOperation, guarded } fro
 import { conflictOf } from '../../core/postgres/failures.ts';
 import { type CreatedApiKey, issueApiKey, recordUnboundKey, replaceUnusedKey } from '../api-keys/public.ts';
 import { hasIdentity } from '../identities/public.ts';
-import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
+import {
+  Membership,
+  Organization,
+  lockOrganization,
+  requireKnownRole,
+  requireRoomToOwn,
+} from '../organizations/public.ts';
 import { refuseSuspended } from '../memberships/public.ts';
 import { User, isOfDomains } from '../users/public.ts';
 import { Invitation } from './entity.ts';
@@ -69,6 +75,7 @@ export const inviteOrganizationMember = defineOperation({
     const domains = settings.companyDomains;
     if (domains && !isOfDomains(email, domains))
       throw invalid('email', `must be of one of these domains: ${domains.join(', ')}`);
+    await requireKnownRole(context, role);
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     if (await isMember(em, organization.id, email))

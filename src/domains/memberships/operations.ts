@@ -13,6 +13,7 @@ import {
   type Organization,
   actingOrganization,
   lockOrganization,
+  requireKnownRole,
   requireRoomToOwn,
 } from '../organizations/public.ts';
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
@@ -59,7 +60,9 @@ export const changeOrganizationMemberRole = defineOperation({
   access: ADMINISTER_ORGANIZATION,
   input: changeOrganizationMemberRoleInput,
   errors: [NotFoundError, ConflictError],
-  run: async ({ em, actor }, { userId, role }) => {
+  run: async (context, { userId, role }) => {
+    const { em, actor } = context;
+    await requireKnownRole(context, role);
     const { organization, membership } = await lockMember(em, actor, userId);
     const change: MemberChange = { organization, membership, user: membership.user };
     if (membership.role === role) return unchanged(change);
@@ -93,6 +96,7 @@ export const leaveOrganization = defineOperation({
   description:
     "Ends the caller's membership of the organization that the request acts in. Revokes their keys that are bound to it and deletes their personal MCP connections in it. The last administrator cannot leave.",
   access: LEAVE_ORGANIZATION,
+  isOfViewers: true,
   input: leaveOrganizationInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId }) => {

@@ -31,6 +31,7 @@ export const revokeConnectedApp = defineOperation({
   description:
     'Ends the access of a connected app. Every request of it that begins after the answer is refused with 401, and its open streams end.',
   access: WRITE_CONNECTED_APPS,
+  isOfViewers: true,
   input: revokeConnectedAppInput,
   errors: [NotFoundError],
   run: async ({ em, actor, now }, { connectedAppId }) => {

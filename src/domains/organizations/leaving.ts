@@ -1,5 +1,6 @@
 import { endServiceAccounts } from '../users/public.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
@@ -78,6 +79,8 @@ export async function handOverOrganizations(
       .select('a.user_id')
       .where('a.organization_id', '=', organizationId)
       .where('a.user_id', '<>', userId)
+      // A viewer only if there is nobody else.
+      .orderBy((eb) => eb('a.role', '=', sql.lit('viewer' as const)))
       .orderBy('a.created_at')
       .orderBy('a.user_id')
       .limit(1);

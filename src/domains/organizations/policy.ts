@@ -1,12 +1,21 @@
-import { notFound } from '../../core/errors.ts';
+import { ConflictError, notFound } from '../../core/errors.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
+import {
+  type Access,
+  type ActingOrganization,
+  type Actor,
+  type Role,
+  hasAccess,
+  requireOrganization,
+} from '../../core/access.ts';
 import type { Reach } from '../../core/postgres/reading/reach.ts';
 
-/** No acting organization is required to create an organization. */
+/** No acting organization is required to create an organization, but who acts as a viewer changes nothing. */
 export const CREATE_ORGANIZATIONS: Access = {
   scopes: ['organizations.write'],
   isForPeople: true,
+  role: 'member',
   inOrganization: false,
 };
 export const ADMINISTER_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
@@ -19,6 +28,21 @@ export function actingOrganization(actor: Actor, named: string | undefined): Act
   const organization = requireOrganization(actor);
   if (named !== undefined && named !== organization.id) throw notFound('organization');
   return organization;
+}
+
+/** The version that refuses changes of viewers. */
+export const KNOWS_VIEWERS = '1.1.0';
+
+/** Earlier versions take a viewer for a member. @throws ConflictError for that role while a process of one is running. */
+export async function requireKnownRole(
+  { hasOlderProcess }: Pick<WorkContext, 'hasOlderProcess'>,
+  role: Role | undefined,
+): Promise<void> {
+  if (role === 'viewer' && (await hasOlderProcess(KNOWS_VIEWERS)))
+    throw new ConflictError(
+      'WRONG_STATE',
+      'the role viewer cannot be given while processes of an earlier version are running; end them first',
+    );
 }
 
 /** The memberships whose organizations the caller can see: all of the user, but for a bound key only that of its organization. */

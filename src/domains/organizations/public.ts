@@ -21,5 +21,12 @@ export {
   readOrganizations,
 } from './operations.ts';
 export { setSubscription } from './operator-operations.ts';
-export { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS, actingOrganization, mayAdminister } from './policy.ts';
+export {
+  ADMINISTER_ORGANIZATION,
+  CREATE_ORGANIZATIONS,
+  KNOWS_VIEWERS,
+  actingOrganization,
+  mayAdminister,
+  requireKnownRole,
+} from './policy.ts';
 export { type OrganizationRow, memberCountsOf, organizationRow } from './queries.ts';

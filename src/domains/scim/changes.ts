@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { type Access, type Role, requireAccess, requireOrganization } from '../../core/access.ts';
+import { type Access, ROLES, requireAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { haveRoles, roleOfGroups } from '../../core/role-groups.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import type { GroupTables } from '../groups/public.ts';
 import { SuspendedMembership, refuseLastAdmin } from '../memberships/public.ts';
-import { Membership, Organization, lockOrganization } from '../organizations/public.ts';
+import { Membership, Organization, lockOrganization, requireKnownRole } from '../organizations/public.ts';
 import type { User } from '../users/public.ts';
 
 /** What changes by SCIM have in common. */
@@ -87,8 +88,8 @@ export async function applyRoles(
   keepsLast = false,
 ): Promise<void> {
   const { em, settings } = context;
-  const admins = settings.company?.adminGroups ?? [];
-  if (admins.length === 0 || userIds.length === 0) return;
+  const { company } = settings;
+  if (!company || !haveRoles(company) || userIds.length === 0) return;
   const groups = await em
     .getKysely<Readable<GroupTables>>()
     .selectFrom('person_group_member as g')
@@ -100,9 +101,8 @@ export async function applyRoles(
     .where('g.user_id', '=', anyOf('uuid', userIds))
     .where('p.scim_name', 'is not', null)
     .execute();
-  const roles = new Map<string, string>();
-  for (const { userId, name, externalId } of groups)
-    if (admins.includes(name ?? '') || admins.includes(externalId ?? '')) roles.set(userId, name ?? '');
+  const namesOf = (id: string) =>
+    groups.filter(({ userId }) => userId === id).flatMap(({ name, externalId }) => [name ?? '', externalId ?? '']);
   const place = { organization: organizationId, user: { $in: [...userIds] } };
   const memberships = [
     ...(await em.find(Membership, place, { populate: ['user'] })),
@@ -110,12 +110,15 @@ export async function applyRoles(
   ];
   // Promotions first, so that an administrator can be replaced by another one.
   const changed = memberships
-    .map((membership) => ({ membership, group: roles.get(membership.user.id) }))
-    .filter(({ membership, group }) => (membership.role === 'admin') !== (group !== undefined))
-    .toSorted((one, other) => Number(other.group !== undefined) - Number(one.group !== undefined));
-  for (const { membership, group } of changed) {
-    const role: Role = group === undefined ? 'member' : 'admin';
-    if (membership instanceof Membership && role === 'member') {
+    .map((membership) => ({
+      membership,
+      ...roleOfGroups(company, namesOf(membership.user.id), membership.role),
+    }))
+    .filter(({ membership, role }) => membership.role !== role)
+    .toSorted((one, other) => ROLES.indexOf(one.role) - ROLES.indexOf(other.role));
+  for (const { membership, role, group } of changed) {
+    await requireKnownRole(context, role);
+    if (membership instanceof Membership && membership.role === 'admin') {
       const admin = await em.count(Membership, { organization: organizationId, role: 'admin' });
       if (admin === 1 && keepsLast) continue;
       await refuseLastAdmin(em, membership);

@@ -21,7 +21,7 @@ import {
   revokeKeys,
 } from '../api-keys/public.ts';
 import { removeFromGroups } from '../groups/public.ts';
-import { lockOrganization } from '../organizations/public.ts';
+import { lockOrganization, requireKnownRole } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import { createServiceAccountInput, serviceAccountReference, updateServiceAccountInput } from './input.ts';
 import { MANAGE_SERVICE_ACCOUNTS, READ_THEIR_KEYS, WRITE_THEIR_KEYS } from './policy.ts';
@@ -46,7 +46,9 @@ export const createServiceAccount = defineOperation({
   access: MANAGE_SERVICE_ACCOUNTS,
   input: createServiceAccountInput,
   errors: [ConflictError],
-  run: async ({ em, actor, now, newId }, { name, role }) => {
+  run: async (context, { name, role }) => {
+    const { em, actor, now, newId } = context;
+    await requireKnownRole(context, role);
     const { id: organizationId } = requireOrganization(actor);
     await lockOrganization(em, organizationId);
     if ((await em.count(User, inOrganization(actor))) >= MAX_SERVICE_ACCOUNTS)
@@ -84,6 +86,7 @@ export const updateServiceAccount = defineOperation({
     const account = await loadServiceAccount(context, serviceAccountId);
     requireUnchanged(account, { expectedUpdatedAt }, { type: 'ServiceAccount', key: account.id });
     if (isEmptyUpdate(changes)) return unchanged(account);
+    await requireKnownRole(context, changes.role);
     if (changes.name !== undefined) account.name = changes.name;
     if (changes.role !== undefined) account.serviceRole = changes.role;
     account.updatedAt = context.now();

@@ -7,7 +7,13 @@ import { startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 /** Groups of the organization that are tied to those of the provider. */
 
 const issuer = await startForgingIssuer();
-const settings = { OIDC_ORGANIZATION: 'company', OIDC_DEFAULT_ROLE: 'member', OIDC_GROUPS_CLAIM: 'groups' };
+const settings = {
+  OIDC_ORGANIZATION: 'company',
+  OIDC_DEFAULT_ROLE: 'member',
+  OIDC_GROUPS_CLAIM: 'groups',
+  OIDC_ADMIN_GROUPS: 'Admins',
+  OIDC_VIEWER_GROUPS: 'Auditors,Guests',
+};
 const gateway = await startTestGateway({ ...issuer.env, ...settings });
 const { key } = await gateway.createKey({ organization: 'company', email: 'owner@elsewhere.example' });
 const person = { sub: 'ann', email: 'ann@example.com', email_verified: true };
@@ -50,5 +56,30 @@ test('a group with an external name follows that of the provider at each sign-in
     'joined Platform',
     'left Platform, joined Design',
     'left Design',
+  ]);
+});
+
+test('groups make viewers, also of people who would not join otherwise; an administrator wins, and each change names its group', async () => {
+  const eve = { sub: 'eve', email: 'eve@example.com' };
+  const roles = [];
+  for (const groups of [['Guests'], ['Admins', 'Auditors'], ['Auditors'], []]) {
+    await signIn({ ...eve, groups });
+    const [row] = await gateway.dependencies.sql.query<{ role: string }>(
+      `select m.role from membership m join user_account u on u.id = m.user_id where u.email = $1`,
+      [eve.email],
+    );
+    roles.push(row?.role);
+  }
+  expect(roles).toEqual(['viewer', 'admin', 'viewer', 'member']);
+  const entries = await gateway.dependencies.sql.query<{ detail: string }>(
+    `select detail from audit_entry where operation = 'changeOrganizationMemberRole'
+     and target_id = (select id from user_account where email = $1) order by occurred_at, id`,
+    [eve.email],
+  );
+  expect(entries.map(({ detail }) => detail)).toEqual([
+    'viewer (group Guests)',
+    'admin (group Admins)',
+    'viewer (group Auditors)',
+    'member',
   ]);
 });

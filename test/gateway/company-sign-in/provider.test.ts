@@ -260,6 +260,7 @@ sampled(test, 5).each<[Record<string, string>, string]>([
   [{ ...ISSUER, OIDC_DEFAULT_ROLE: 'member' }, 'OIDC_ORGANIZATION: is required with OIDC_DEFAULT_ROLE=member'],
   [{ ...ISSUER, OIDC_ORGANIZATION: 'My company' }, 'OIDC_ORGANIZATION: must be the slug of an organization'],
   [{ ...ISSUER, OIDC_ADMIN_GROUPS: 'a' }, 'OIDC_ORGANIZATION: is required with OIDC_ADMIN_GROUPS'],
+  [{ ...ISSUER, OIDC_VIEWER_GROUPS: 'a' }, 'OIDC_ORGANIZATION: is required with OIDC_VIEWER_GROUPS'],
   [{ ...ISSUER, OIDC_EMAIL: 'yes' }, 'OIDC_EMAIL: must be verified or trusted'],
   [{ ...ISSUER, OIDC_ONLY: '1' }, 'OIDC_ONLY: must be true or false'],
   [{ ...ISSUER, OIDC_KEYS_SLEEP_AFTER: '-1' }, 'OIDC_KEYS_SLEEP_AFTER: must be a whole number of days from 0 to 36500'],

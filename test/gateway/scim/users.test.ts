@@ -9,7 +9,12 @@ import { startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 /** The requests as the documentation of Okta and Entra has them. */
 
 const issuer = await startForgingIssuer();
-const settings = { OIDC_ORGANIZATION: 'company', OIDC_ADMIN_GROUPS: 'Admins', OIDC_GROUPS_CLAIM: 'groups' };
+const settings = {
+  OIDC_ORGANIZATION: 'company',
+  OIDC_ADMIN_GROUPS: 'Admins',
+  OIDC_VIEWER_GROUPS: 'g-auditors',
+  OIDC_GROUPS_CLAIM: 'groups',
+};
 const gateway = await startTestGateway({ ...issuer.env, ...settings });
 const admin = await gateway.createKey({ organization: 'company', email: 'owner@elsewhere.example' });
 const { key } = await createServiceAccountKey(gateway, admin.key, { role: 'admin', scopes: ['scim'] });
@@ -189,6 +194,13 @@ test('groups of SCIM decide the role, take a tied group over, and keep the last 
     body: { memberIds: [] },
   });
   expect(byHand.status).toBe(409);
+  const auditors = { schemas: [], displayName: 'Auditors', externalId: 'g-auditors', members: [{ value: id }] };
+  const viewing = await scim('POST', '/Groups', auditors);
+  expect(await roleOf()).toBe('admin');
+  expect((await scim('PATCH', path, remove)).status).toBe(200);
+  expect(await roleOf()).toBe('viewer');
+  expect((await scim('DELETE', `/Groups/${viewing.body.id}`)).status).toBe(204);
+  expect(await roleOf()).toBe('member');
   const off = { ...PATCH, Operations: [{ op: 'replace', path: 'active', value: false }] };
   await mutate(gateway, admin.key, 'changeOrganizationMemberRole', { userId: id, role: 'ADMIN' }, 'member { role }');
   await gateway.dependencies.sql.query(`update membership set role = 'member' where user_id = $1`, [admin.userId]);

@@ -7,7 +7,7 @@ import { nodeType } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/access.ts';
-import { EVENT_DEFINITIONS } from '../policy.ts';
+import { CHANGE_EVENT_DEFINITIONS, EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES, type PropertyOption } from '../property-types.ts';
@@ -119,7 +119,7 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
         EVENT_DEFINITIONS,
       ),
       extensions: needs<EventPropertyRow>('position'),
-      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
     }),
     viewerCanDelete: t.boolean({
       description: withAccess(
@@ -127,7 +127,7 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
         EVENT_DEFINITIONS,
       ),
       extensions: needs<EventPropertyRow>('position'),
-      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
     }),
   }),
 });

@@ -6,7 +6,7 @@ import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { notFound } from '../../../core/errors.ts';
 import { hasAccess, requireOrganization } from '../../../core/access.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
-import { EVENT_DEFINITIONS } from '../policy.ts';
+import { CHANGE_EVENT_DEFINITIONS, EVENT_DEFINITIONS } from '../policy.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import {
   type PrimaryObjectKind,
@@ -164,12 +164,12 @@ const viewerFields = (t: Fields) => ({
   viewerCanUpdate: t.boolean({
     description: withAccess('Whether the caller can change the definition and its properties.', EVENT_DEFINITIONS),
     extensions: needs<EventDefinitionRow>(),
-    resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
+    resolve: (_, __, { actor }) => hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
   }),
   viewerCanDelete: t.boolean({
     description: withAccess('Whether the caller can delete the definition.', EVENT_DEFINITIONS),
     extensions: needs<EventDefinitionRow>(),
-    resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
+    resolve: (_, __, { actor }) => hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
   }),
   deletionPreview: t.field({
     type: DeletionPreviewType,

@@ -19,6 +19,7 @@ import { organizationDocument } from '../documents.ts';
 
 export const RoleEnum = enumOf('OrganizationRole', 'Role of a member in an organization.', ROLES, {
   admin: 'Manages the organization, its members, its shared connections and all its keys.',
+  viewer: 'Reads what members read, and changes, records and calls nothing but their own profile and keys.',
   member: 'Can use the organization, and manages their own sessions, keys and personal connections.',
 });
 
