@@ -17,7 +17,7 @@ import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
 import { SCIM_LIMIT, answerScim, isScim } from './scim.ts';
 import { createMcpApi } from './mcp/handler.ts';
-import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
+import { answerKeylessRest, answerRest, matchRoute, refuseQuery } from './rest/handler.ts';
 
 /** The answer to an admitted caller who opens a WebSocket. */
 export const SWITCHING_PROTOCOLS = 101;
@@ -180,7 +180,11 @@ function createMcpDispatch(
       return refusePath(exchange, error, admitCaller);
     }
     const { whenRead } = await admitCaller(exchange);
-    const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
+    const openOperation = async () => {
+      const actor = await whenRead();
+      refuseQuery(exchange.url);
+      return operationContext(dependencies, actor, exchange);
+    };
     return answerMcp(request, openOperation, { logs: exchange, onWrite: () => (exchange.isWrite = true) });
   };
 }
@@ -218,7 +222,7 @@ function createRestDispatch(dependencies: Dependencies, { clientLimits, admitCal
       if (excess) throw excess;
       await shares.admitAddress(exchange);
       const context = publicContext(dependencies, exchange);
-      return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
+      return traced(dependencies.tracing, span, () => answerKeylessRest(exchange, route, context));
     }
     const caller = await admitCaller(exchange);
     return traced(dependencies.tracing, span, () => answerRest(exchange, { route, parameters }, caller, dependencies));

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLInputType, isEnumType, isInputObjectType, isListType, isNonNullType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { isKeyless } from '../../src/core/http/route.ts';
+import { isKeyless, takesBody } from '../../src/core/http/route.ts';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
 import type { Access } from '../../src/core/access.ts';
 import { routes } from '../../src/gateway/modules.ts';
@@ -12,14 +12,15 @@ import { sampled } from '../support/sample.ts';
 /** Every operation checks scopes, role and subscription before its input: a caller without them gets 403, whatever the input is. */
 
 const gateway = useTestGateway();
-let keys: Record<'scopeless' | 'member' | 'viewer' | 'unsubscribed', string>;
+let keys: Record<'admin' | 'scopeless' | 'member' | 'viewer' | 'unsubscribed', string>;
 beforeAll(async () => {
-  const { organization } = await gateway.createKey();
+  const { key: admin, organization } = await gateway.createKey();
   const unsubscribed = await gateway.createKey();
   await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
     unsubscribed.organizationId,
   ]);
   keys = {
+    admin,
     scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
     member: (await gateway.createKey({ organization, role: 'member' })).key,
     viewer: (await gateway.createKey({ organization, role: 'viewer' })).key,
@@ -57,6 +58,29 @@ sampled(describe, 12).each(keyed.map((route) => [`${route.method} ${route.path}`
     });
   },
 );
+
+const ofWorkspace = routes.filter(({ path }) => !path.startsWith('/events/'));
+
+test.each(ofWorkspace.map((route) => [`${route.method} ${route.path}`, route] as const))(
+  '%s refuses a parameter of the query that it does not know',
+  async (_, route) => {
+    const path = `${route.path.replaceAll(/:\w+/g, randomUUID())}?isDryRun=true`;
+    const body = takesBody(route) ? (route.examples?.input ?? {}) : undefined;
+    const { status, text } = await gateway.rest(route.method, path, { key: keys.admin, body });
+    expect([status, text]).toEqual([400, expect.stringContaining('isDryRun: ')]);
+  },
+);
+
+test('the MCP server refuses a parameter of the query', async () => {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const { status, text } = await gateway.rest('POST', '/mcp?session=1', { key: keys.admin, body });
+  expect([status, text]).toEqual([400, expect.stringContaining('session: ')]);
+});
+
+test('clients of the event API may send other parameters', async () => {
+  const path = `/events/2026-03/event-definitions?hapikey=1`;
+  expect((await gateway.rest('GET', path, { key: keys.admin })).status).toBe(200);
+});
 
 /** A value of the type that breaks as many rules as the type allows. */
 function garbage(type: GraphQLInputType): unknown {

@@ -118,6 +118,7 @@ export async function answerRest(
     : takesBody(route)
       ? await bodyOf(request, route)
       : queryOf(exchange.url, route);
+  if (takesBody(route)) refuseQuery(exchange.url, text?.body.queryParameters);
   const current = await whenRead();
   requireAccess(current, route.access);
   const parameters = decoded(encoded);
@@ -158,6 +159,7 @@ async function answerRaw(
   if (request.method === 'HEAD') throw methodNotAllowed(request.method, ['GET', 'POST', 'DELETE']);
   const body = await readBytes(request);
   exchange.message = body;
+  refuseQuery(exchange.url);
   const current = await whenRead();
   requireAccess(current, route.access);
   const input = parseInput(route.input, decoded(parameters));
@@ -168,11 +170,13 @@ async function answerRaw(
 
 /** Runs the operation of a route that needs no API key, with the body as input. */
 export async function answerKeylessRest(
-  request: HttpRequest,
+  { request, url }: Exchange,
   route: KeylessRoute,
   context: PublicContext,
 ): Promise<HttpAnswer> {
-  const input = parseInput(route.input, await bodyOf(request, route, WORK.keylessBytes));
+  const body = await bodyOf(request, route, WORK.keylessBytes);
+  refuseQuery(url);
+  const input = parseInput(route.input, body);
   return answerDocument(route, await route.run(context, input));
 }
 
@@ -210,6 +214,14 @@ async function refuseProperties(request: HttpRequest): Promise<void> {
 
 function unknownProperties(names: readonly string[]): ValidationError {
   return new ValidationError(names.map((name) => ({ path: [name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN })));
+}
+
+/** Refuses the parameters of a query that are not known, where the input is not in the query. Clients of the event API send some. */
+export function refuseQuery({ searchParams, pathname }: URL, known: object = {}): void {
+  if (isEventPath(pathname)) return;
+  requireBoundedQuery(searchParams);
+  const unknown = [...new Set(searchParams.keys())].filter((name) => !Object.hasOwn(known, name));
+  if (unknown.length > 0) throw unknownProperties(unknown);
 }
 
 /** Converts query parameters, which are text, to the numbers and booleans that the schema expects. */

@@ -83,6 +83,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     [
       'apiKeyId',
       'serviceAccountId',
+      'groupId',
       'userId',
       'sessionId',
       'artifactId',
