@@ -5,21 +5,41 @@ import { formatOfLine } from '../domains/session-events/formats/recognition.ts';
 import { AGENTS } from './common.ts';
 import { MAX_LOOKS } from './limits.ts';
 import type { Spool } from './spool.ts';
-import { jsonLinesIn, membersOf } from './transcript-lines.ts';
+import { jsonLinesIn, type Line, membersOf, nameIn } from './transcript-lines.ts';
 
 const MAX_HEAD_BYTES = 1024 * 1024;
+const MAX_HEAD_LINES = 20;
 const MAX_TAIL_BYTES = 256 * 1024;
 
-/** The format of the first lines; undefined while it is unknown. The gateway goes on looking for it. */
-export function formatOf(spool: Spool, looks: number) {
+/** What the first lines say; `otherwise`, when they do not say it, and undefined while they may still come. */
+function inHead<Found>(spool: Spool, looks: number, find: (line: Line) => Found | undefined, otherwise: Found) {
   const text = spool.read(0, MAX_HEAD_BYTES).toString();
   const lines = text.split('\n').slice(0, spool.isComplete ? undefined : -1);
   for (const line of jsonLinesIn(lines.join('\n'))) {
-    const found = formatOfLine(line);
-    if (found) return found;
+    const found = find(line);
+    if (found !== undefined) return found;
   }
-  return spool.isComplete || lines.length > 20 || (lines.length > 0 && looks > MAX_LOOKS) ? 'auto' : undefined;
+  const isOver = spool.isComplete || lines.length > MAX_HEAD_LINES || (lines.length > 0 && looks > MAX_LOOKS);
+  return isOver ? otherwise : undefined;
 }
+
+/** The format of the first lines. Of one that is not found, the gateway goes on looking for it. */
+export const formatOf = (spool: Spool, looks: number): string | undefined =>
+  inHead<string>(spool, looks, formatOfLine, 'auto');
+
+/** The id that an agent gives its session, by which its transcript is the same session; that of the run, if there is none. */
+export function sourceOf(spool: Spool, looks: number) {
+  const { run, format = 'auto' } = spool.state;
+  return STREAMS.has(format) ? inHead(spool, looks, sessionIn, run) : run;
+}
+const STREAMS: ReadonlySet<string> = new Set(['claude', 'codex', 'gemini', 'opencode', 'copilot', 'pi']);
+const MAX_ID = 255;
+
+const sessionIn = ({ type, session_id: session, thread_id: thread, sessionID, id, data }: Line) =>
+  [session, thread, sessionID, type === 'session' ? id : undefined, membersOf(data)['sessionId']]
+    .map(nameIn)
+    .find((each) => each !== undefined)
+    ?.slice(0, MAX_ID);
 
 /** Whether the last message of pi is an error, after which it ends with 0. */
 export function endsInError(spool: Spool) {

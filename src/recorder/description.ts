@@ -144,44 +144,40 @@ export function projectOf(cwd: string | undefined, remote?: string) {
 }
 
 /** A folder and those above it. */
-function above(folder: string) {
+function foldersAbove(folder: string) {
   const parts = resolve(folder).split(sep);
   return parts.map((_, index) => parts.slice(0, parts.length - index).join(sep) || sep);
 }
 
-function remoteOf(cwd: string) {
-  for (const folder of above(cwd)) {
-    const config = gitConfig(join(folder, '.git'));
-    if (config !== undefined) return /\[remote "origin"\][^[]*?url\s*=\s*(\S+)/.exec(config)?.[1];
-  }
-  return undefined;
+const remoteOf = (cwd: string) =>
+  /\[remote "origin"\][^[]*?url\s*=\s*(\S+)/.exec(inRepository(cwd, 'config') ?? '')?.[1];
+
+/** The branch that is checked out. */
+export function branchOf(cwd: string) {
+  const branch = /^ref: refs\/heads\/(.+)/.exec(inRepository(cwd, 'HEAD') ?? '')?.[1];
+  return branch && nameFrom(branch, 500);
 }
 
-/** The configuration of a repository; a worktree names its folder in a file. */
-function gitConfig(path: string): string | undefined {
-  try {
-    const folder = fs.statSync(path).isDirectory()
-      ? path
-      : join(
-          resolve(
-            dirname(path),
-            fs
-              .readFileSync(path, 'utf8')
-              .replace(/^gitdir:/, '')
-              .trim(),
-          ),
-          '..',
-          '..',
-        );
-    return fs.readFileSync(join(folder, 'config'), 'utf8');
-  } catch {
-    return undefined;
-  }
+/** A file of the repository of a folder; a worktree names its own folder in a file. */
+function inRepository(cwd: string, file: 'config' | 'HEAD'): string | undefined {
+  for (const above of foldersAbove(cwd))
+    try {
+      const path = join(above, '.git');
+      if (fs.statSync(path).isDirectory()) return fs.readFileSync(join(path, file), 'utf8');
+      const folder = fs
+        .readFileSync(path, 'utf8')
+        .replace(/^gitdir:/, '')
+        .trim();
+      return fs.readFileSync(join(resolve(above, folder), file === 'config' ? '../..' : '', file), 'utf8');
+    } catch {
+      // It is in a folder above, or nowhere.
+    }
+  return undefined;
 }
 
 /** Whether the work in a folder is left out. */
 export function isLeftOut(folder: string, excluded: readonly string[]) {
-  const names = [...above(folder), ...above(realPath(folder))];
+  const names = [...foldersAbove(folder), ...foldersAbove(realPath(folder))];
   const left = excluded.map((each) => resolve(each.replace(/^~(?=\/|$)/, homedir())));
   return (
     left.some((each) => names.includes(each) || names.includes(realPath(each))) ||

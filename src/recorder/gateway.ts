@@ -115,6 +115,15 @@ const messageIn = (text: string) => /"error":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1
 export const postJson = (path: string, body: object, key: string) =>
   post(path, JSON.stringify(body), { 'Content-Type': 'application/json', 'Idempotency-Key': key });
 
+/** Creates the session that an agent has, or finds it. */
+export const ensureSession = (agent: string, sourceId: string, body: object) =>
+  post(
+    `/v1/sessions/by-source/${encodeURIComponent(agent)}/${encodeURIComponent(sourceId)}`,
+    JSON.stringify(body),
+    { 'Content-Type': 'application/json' },
+    'PUT',
+  );
+
 export const isConflict = (error: unknown): error is Refusal => error instanceof Refusal && error.status === 409;
 
 const NO_SESSION = '00000000-0000-0000-0000-000000000000';

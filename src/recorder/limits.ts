@@ -6,6 +6,8 @@ export const MAX_BYTES = 4 * 1024 * 1024;
 /** Longer lines are sent in parts. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 export const SEND_EVERY_MS = 1000;
+/** So often a recorder says that a quiet agent still runs. */
+export const ALIVE_MS = 10 * 60_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 export const MAX_PAUSE_MS = 15_000;
 /** So often the format of lines is looked for before the session is created without it. */

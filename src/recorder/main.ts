@@ -9,7 +9,8 @@
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
 //   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI and pi have left on this machine, after a question
-//   node record.mjs install                              lets Claude Code and Codex call `sync` at the end of each turn; `uninstall` undoes it
+//   node record.mjs install                              lets Claude Code, Codex and Gemini CLI call `sync` at the end of each turn; `uninstall` undoes it
+//   node record.mjs install --print managed --at PATH    prints what an administrator puts on all machines, where the recorder is at PATH; each person then runs `login`
 //   node record.mjs pull SESSION                         writes the files of a session of Claude Code or Codex to this machine, and says how to go on with it here; without SESSION it lists the last ones of this project
 //   node record.mjs status                               says whether the hooks record, and ends with 1 if not
 //
@@ -65,6 +66,7 @@ import { runInstall, runUninstall } from './hooks.ts';
 import { runImport, runSync } from './import.ts';
 import { isRunning, runsIn, Spool, type State } from './spool.ts';
 import { endsInError, goesOn, programOf, titleOf } from './agents.ts';
+import { branchOf, projectOf } from './description.ts';
 import { runPull } from './pull.ts';
 import { runStatus, sayLastError } from './status.ts';
 import { sendEachSecond, Sender, sendRest } from './sender.ts';
@@ -209,6 +211,8 @@ function openSpool(
     run,
     title: (title ?? (titleOf(command) || `Recorded ${new Date().toISOString()}`)).slice(0, 500),
     visibility,
+    project: projectOf(process.cwd()),
+    branchName: branchOf(process.cwd()),
     pid: process.pid,
     agent: name || undefined,
     format: format === 'auto' ? undefined : (format ?? FORMAT_NAMES.find((each) => each === name && AGENTS.has(each))),

@@ -1,11 +1,11 @@
 /** Sends the lines of a run. */
 
 import { AGENTS, GATEWAY, NOT_SET, OF_ANY_AGENT, SIGN_IN, say, settingsProblem, textOf } from './common.ts';
-import { MAX_PAUSE_MS, SEND_EVERY_MS } from './limits.ts';
+import { ALIVE_MS, MAX_PAUSE_MS, SEND_EVERY_MS } from './limits.ts';
 import { othersIn, type Spool, type State } from './spool.ts';
 import { Refusal } from './failures.ts';
-import { type Answer, isConflict, paceMs, post, postJson } from './gateway.ts';
-import { formatOf } from './agents.ts';
+import { type Answer, ensureSession, isConflict, paceMs, post, postJson } from './gateway.ts';
+import { formatOf, sourceOf } from './agents.ts';
 
 /** Sends the lines of a spool: creates the session first, and sets its state at the end. */
 export class Sender {
@@ -17,6 +17,7 @@ export class Sender {
   pauseMs = 0;
   /** How often the format was looked for. */
   #looks = 0;
+  #sentAt = Date.now();
 
   constructor(spool: Spool) {
     this.spool = spool;
@@ -38,7 +39,11 @@ export class Sender {
     try {
       state.format ??= formatOf(spool, (this.#looks += 1));
       if (state.format === undefined) return false;
-      if (state.session === undefined) await this.create();
+      if (state.session === undefined) {
+        state.sourceId ??= sourceOf(spool, (this.#looks += 1));
+        if (state.sourceId === undefined) return false;
+        await this.create(state.sourceId);
+      }
       if (!state.isStarted) await this.start();
       for (let lines = spool.next(); lines; lines = spool.next()) {
         spool.save();
@@ -46,6 +51,7 @@ export class Sender {
         spool.acknowledge();
         this.back();
       }
+      if (Date.now() - this.#sentAt > ALIVE_MS) await this.append('', this.typeOf(state.format));
       return true;
     } catch (error) {
       this.failed(error);
@@ -67,15 +73,22 @@ export class Sender {
       await this.start();
       return send();
     });
+    this.#sentAt = Date.now();
   }
 
-  async create() {
+  async create(sourceId: string) {
     const { state } = this.spool;
-    const { title, visibility, format, run } = state;
-    if (!OF_ANY_AGENT.has(format ?? 'auto')) state.agent = AGENTS.has(state.agent ?? '') ? state.agent : format;
-    const { agent } = state;
-    const created = await postJson('/v1/sessions', { title, visibility, agent }, `${run}:create`);
-    state.session = created?.id;
+    const { title, visibility, format = 'auto', run, project, branchName } = state;
+    if (!OF_ANY_AGENT.has(format) && !AGENTS.has(state.agent ?? ''))
+      state.agent = format.replace(/-(?:transcript|rollout|chat|storage)$/, '');
+    const body = { title, visibility, project, branchName };
+    const ensure = (id: string) => ensureSession(state.agent ?? 'agent', id, body);
+    // The session of the agent that was deleted does not come back.
+    const created = await ensure(sourceId).catch((error: unknown) => {
+      if (!isConflict(error)) throw error;
+      return ensure(run);
+    });
+    state.session = created.id;
     this.spool.save();
   }
 

@@ -12,6 +12,10 @@ export interface State {
   visibility: string;
   pid?: number;
   agent?: string;
+  /** The id of the session that the agent has, or else of the run. */
+  sourceId?: string | undefined;
+  project?: string | undefined;
+  branchName?: string | undefined;
   format?: string;
   map?: string | undefined;
   isResumed?: boolean;

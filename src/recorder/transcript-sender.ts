@@ -6,7 +6,7 @@ import { SEND_EVERY_MS } from './limits.ts';
 import type { Cursor, Cursors, Pending } from './cursors.ts';
 import { describe, titleIn } from './description.ts';
 import { type ArrivedFile, Problem, Refusal } from './failures.ts';
-import { isConflict, post, postJson } from './gateway.ts';
+import { ensureSession, isConflict, post, postJson } from './gateway.ts';
 import { nextBatch } from './spool.ts';
 import { linesIn, placeAfter, type Source, sourceOf } from './transcript-source.ts';
 import type { Transcript } from './transcript-files.ts';
@@ -269,10 +269,7 @@ async function send(cursors: Cursors, pending: Pending, { waitMs }: SendingOptio
   }
 }
 
-function put({ agent, sourceId }: Transcript, body: object) {
-  const path = `/v1/sessions/by-source/${encodeURIComponent(agent)}/${encodeURIComponent(sourceId)}`;
-  return post(path, JSON.stringify(body), { 'Content-Type': 'application/json' }, 'PUT');
-}
+const put = ({ agent, sourceId }: Transcript, body: object) => ensureSession(agent, sourceId, body);
 
 /** Creates the session, or finds it. */
 async function ensure(transcript: Transcript, options: SendingOptions, continuedFrom: string | undefined) {

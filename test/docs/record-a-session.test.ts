@@ -72,10 +72,16 @@ test('the commands of the page record each agent, with a key that can do nothing
       lines: await linesOf(gateway, owner.key, id),
     })),
   );
-  const of = (title: string, format: FormatName) => ({ title, state: 'completed', lines: AGENT_LINES[format] });
+  const of = (title: string, format: FormatName, times = 1) => ({
+    title,
+    state: 'completed',
+    lines: Array.from({ length: times }, () => AGENT_LINES[format]).flat(),
+  });
   expect(found.slice(0, -1)).toEqual([
-    ...Object.entries(AGENTS).map(([name, format]) => of(`${name}: Fix the flaky test`, format)),
-    of('Flaky test', 'claude'),
+    // The pipe has the same session of the agent.
+    ...Object.entries(AGENTS).map(([name, format]) =>
+      of(`${name}: Fix the flaky test`, format, name === 'claude' ? 2 : 1),
+    ),
     of('Flaky test', 'codex'),
   ]);
   expect(found.at(-1)).toMatchObject({ title: 'My runner', state: 'queued' });

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
@@ -47,8 +48,14 @@ async function errorsOf(id: string): Promise<string[]> {
   return body.items.flatMap(({ eventData }) => (eventData.type === 'error' ? [eventData.accumulatedText ?? ''] : []));
 }
 
-const lines = AGENT_LINES.codex;
-const text = lines.map((line) => `${line}\n`).join('');
+let lines: readonly string[];
+let text: string;
+/** Each run has a thread of its own. */
+function begin() {
+  lines = AGENT_LINES.codex.map((line) => line.replace('th_1', randomUUID()));
+  text = lines.map((line) => `${line}\n`).join('');
+}
+beforeEach(begin);
 
 test('an agent that fails, also before it writes anything, has the last 4 KiB of its standard error as an event, without credentials', async () => {
   const secret = `wgk_${'a1B2'.repeat(9)}`;

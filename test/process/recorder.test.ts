@@ -1,6 +1,7 @@
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
@@ -26,8 +27,14 @@ const record = (args: readonly string[], env: Record<string, string> = {}) =>
   startRecorder(gateway.url, key, args, env);
 const recorded = (stderr: string) => recordedSession(gateway, readKey, sessionOf(stderr));
 
-const lines = AGENT_LINES.codex;
-const text = lines.map((line) => `${line}\n`).join('');
+let lines: readonly string[];
+let text: string;
+/** Each run has a thread of its own. */
+function begin() {
+  lines = AGENT_LINES.codex.map((line) => line.replace('th_1', randomUUID()));
+  text = lines.map((line) => `${line}\n`).join('');
+}
+beforeEach(begin);
 const ADDRESS = /^record: http:\/\/127\.0\.0\.1:\d+\/sessions\/[0-9a-f-]{36}\n$/;
 
 test('the gateway serves the recorder without a key, in one file', async () => {
@@ -42,6 +49,7 @@ test('an agent: its output is unchanged, its exit code is kept, and the session 
     [0, 'completed'],
     [3, 'failed'],
   ] as const) {
+    begin();
     const { child, output, exited, spool } = await record([
       '--title',
       'A run',
@@ -111,6 +119,7 @@ test('the title is made of the agent and its prompt, never of options, their val
     [[agent, '-p', 'Fix', '--api-key', secret], 'codex: Fix'],
     [['env', `API_KEY=${secret}`, 'sh', '-c', 'cat', secret, `of an unknown program ${secret}`], 'sh'],
   ] as const) {
+    begin();
     const { child, output, exited } = await record(['--', ...command]);
     child.stdin.end(text);
     expect([await exited, (await recorded(output.stderr)).title]).toEqual([0, title]);

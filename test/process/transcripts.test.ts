@@ -1,4 +1,4 @@
-import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -99,6 +99,50 @@ test('import sends what agents have left, in its place in time, and a second tim
   const again = await record('import', '--yes');
   expect(again.stderr).toMatch(/^record: 0 sessions, 0.0 MiB\n$/);
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 1);
+});
+
+test('a run that is also recorded by its command is one session, with the project and the branch of its folder', async () => {
+  await leaveClaude(claudeTranscript);
+  await mkdir(join(project, '.git'));
+  await writeFile(join(project, '.git/HEAD'), 'ref: refs/heads/fix/rate\n');
+  await writeFile(join(project, '.git/config'), '[remote "origin"]\n\turl = https://git.example/acme/market.git\n');
+  const output = join(home, 'output.ndjson');
+  const usage = { input_tokens: 1_000_000, output_tokens: 10 };
+  await writeFile(
+    output,
+    textOf([
+      { type: 'system', subtype: 'init', session_id: CLAUDE_ID },
+      { type: 'result', subtype: 'success', session_id: CLAUDE_ID, num_turns: 1, result: 'Once.', usage },
+    ]),
+  );
+  const run = async () => {
+    const command = ['--title', 'By command', '--spool', join(home, 'spool'), '--', 'claude'];
+    await writeFile(join(project, 'claude'), `#!/bin/sh\ncat ${output}\n`, { mode: 0o755 });
+    const env = { GATEWAY: gateway.url, KEY: key, HOME: home, PATH: `${project}:${process.env['PATH']}` };
+    const { child, exited } = start([...RECORD, ...command], env, { cwd: project });
+    child.stdin.end();
+    expect(await exited).toBe(0);
+  };
+  const usageOf = async (id: string) =>
+    (await gateway.rest<{ inputTokens: number }>('GET', `/v1/sessions/${id}/usage`, { key })).body.inputTokens;
+  await run();
+  expect(await record('import', '--yes')).toMatchObject({ code: 0 });
+  const [session, ...others] = await sessions();
+  expect([session, others]).toMatchObject([
+    {
+      title: 'By command',
+      agent: 'claude',
+      project: { name: 'market' },
+      branchName: 'fix/rate',
+      state: { current: 'completed' },
+    },
+    [],
+  ]);
+  expect(await usageOf(session?.id ?? '')).toBe(1_000_000);
+  // It was deleted, and what is new is kept apart.
+  await gateway.rest('DELETE', `/v1/sessions/${session?.id}`, { key });
+  await run();
+  expect(await sessions()).toMatchObject([{ title: 'By command', agent: 'claude' }]);
 });
 
 test('another state folder, a copied project and a second place of the files store nothing twice', async () => {
@@ -308,6 +352,34 @@ test('the end of a session of Claude Code completes its session once all of it i
   await say('Stop');
   // One line has the id of another.
   await shows('inProgress', claudeTranscript.length);
+});
+
+test('install adds hooks to Gemini CLI, and prints managed settings without a key, whose hooks keep nothing before a login', async () => {
+  const settings = await leave('.gemini/settings.json', [{ theme: 'dark' }]);
+  await record('install', '--yes');
+  const { theme, hooks } = JSON.parse(await readFile(settings, 'utf8')) as {
+    theme: string;
+    hooks: Record<string, readonly { hooks: readonly { command: string }[] }[]>;
+  };
+  expect([theme, Object.keys(hooks)]).toEqual(['dark', ['AfterAgent', 'SessionEnd']]);
+  await record('uninstall', '--yes');
+  expect(JSON.parse(await readFile(settings, 'utf8'))).toEqual({ theme: 'dark' });
+  expect(await record('install', '--print', 'managed')).toMatchObject({ code: 2 });
+  const printed = await record('install', '--print', 'managed', '--at', RECORDER);
+  expect([printed.code, printed.stdout.includes(key), printed.stderr]).toEqual([0, false, '']);
+  const [, json = '', notify = ''] =
+    /^managed-settings.json.*:\n([^]*)\nmanaged_config.toml.*:\n(.*)/.exec(printed.stdout) ?? [];
+  const managed = JSON.parse(json) as { hooks: typeof hooks };
+  expect([Object.keys(managed.hooks), notify]).toEqual([
+    ['Stop', 'SessionEnd'],
+    expect.stringContaining(`env GATEWAY='${gateway.url}' node`),
+  ]);
+  await leaveClaude(claudeTranscript);
+  const before = await readdir(home);
+  const command = managed.hooks['SessionEnd']?.[0]?.hooks[0]?.command.replace(' &)', ')') ?? '';
+  const hook = start(['sh', '-c', command], { HOME: home });
+  hook.child.stdin.end(JSON.stringify({ hook_event_name: 'SessionEnd', session_id: CLAUDE_ID }));
+  expect([await hook.exited, await readdir(home)]).toEqual([0, before]);
 });
 
 test('install asks the gateway first; an error of a hook is seen later, until one succeeds', async () => {

@@ -10,7 +10,7 @@ const SESSION_ROW = `
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
 const eventOf = (maxLength: number) =>
-  `databaseId createdAt eventType messageId eventDataJson(maxLength: ${maxLength})`;
+  `databaseId createdAt eventType messageId isSuperseded eventDataJson(maxLength: ${maxLength})`;
 const EVENT = eventOf(10_000);
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';

@@ -3,7 +3,8 @@ import type { Answers } from '../generated/operation-types.ts';
 
 /** Reads recorded events. Their data can have any shape: a field of another type than the documented one counts as absent. */
 
-export type TimelineEvent = Answers['FollowSession']['sessionEvents'];
+type Followed = Answers['FollowSession']['sessionEvents'];
+export type TimelineEvent = Omit<Followed, 'isSuperseded'> & Partial<Pick<Followed, 'isSuperseded'>>;
 
 type Fields = Readonly<Record<string, unknown>>;
 

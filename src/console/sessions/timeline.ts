@@ -70,6 +70,7 @@ export function withEvents(items: readonly TimelineItem[], events: readonly Time
   const next = [...items];
   const places = new Map(next.map((item, index) => [keyOfItem.get(item) ?? '', index]));
   for (const event of events) {
+    if (event.isSuperseded === true) continue;
     const content = contentOf(event);
     const kind = kindOf(content);
     const key = kind === 'note' ? undefined : keyOf(kind, event, content);

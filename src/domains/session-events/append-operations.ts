@@ -5,7 +5,7 @@ import type { SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, requireAuthority } from '../../core/operation.ts';
 import { violatedConstraint } from '../../core/postgres/failures.ts';
 import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions/public.ts';
-import { type Appended, appendStatement } from './append.ts';
+import { type Appended, appendStatement, latestOf } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { countedElsewhere, messageKey } from './counted-messages.ts';
 import { convertLines, linesOf } from './line-converter.ts';
@@ -15,19 +15,14 @@ import {
   appendSessionEventsInput,
   appendSessionLinesInput,
 } from './input.ts';
+import { FormatMemory } from './formats/format-memory.ts';
 import { TABLE } from './formats/jsonl.ts';
 import { lineIn } from './line-keys.ts';
 import { redactDocuments } from '../../core/redaction/redact.ts';
 import { type CutParts, SEARCHED_END, cutPartedCredentials } from './parted-credentials.ts';
 import { type StoredMemory, readMemory } from './read-memory.ts';
-import {
-  type GivenLines,
-  type SortedLines,
-  type FilePlace,
-  rememberForms,
-  sortLines,
-  sourceOfSession,
-} from './received-lines.ts';
+import { RecordedTwice } from './recorded-twice.ts';
+import { type GivenLines, type SortedLines, type FilePlace, rememberForms, sortLines } from './received-lines.ts';
 import { cutStoredEnd } from './redaction-operations.ts';
 import { rememberStored } from './stored-lines.ts';
 import { usageOf } from './totals.ts';
@@ -108,14 +103,15 @@ interface Kept {
 async function sortedLines(
   context: OperationContext,
   { sessionId, file, fromLine, format, batchId }: AppendSessionLinesInput,
-  { given, memory: { linesUntil, lastId } }: { readonly given: GivenLines; readonly memory: StoredMemory },
+  { given, memory }: { readonly given: GivenLines; readonly memory: StoredMemory },
 ): Promise<SortedLines | 'again' | undefined> {
-  const isOfFile = file !== undefined || FILE_FORMATS.has(format) || OF_OLD_FILES.test(batchId ?? '');
-  const source = isOfFile ? await sourceOfSession(context, sessionId) : undefined;
-  if (!source) return undefined;
+  const { linesUntil, lastId, transcript } = memory;
+  const isOfFormat = FILE_FORMATS.has(format) && !OF_RUNS.test(batchId ?? '');
+  const isOfFile = file !== undefined || isOfFormat || OF_OLD_FILES.test(batchId ?? '');
+  if (!isOfFile || !transcript) return undefined;
   await requireSessionChange(context, sessionId);
   const place = file === undefined ? undefined : { file, fromLine: fromLine ?? 1 };
-  if (linesUntil === lastId) return sortLines(context, sessionId, given, { ...source, place });
+  if (linesUntil === lastId) return sortLines(context, sessionId, given, { ...transcript, place });
   await rememberStored(context, sessionId, { linesUntil, lastId });
   return 'again';
 }
@@ -130,6 +126,8 @@ const FILE_FORMATS: ReadonlySet<string> = new Set([
 ]);
 /** The ids of their batches of files of other formats. */
 const OF_OLD_FILES = /^[\da-f]{40}$/;
+/** Those of a run, whose output has the format of a file. */
+const OF_RUNS = /^[\da-f-]{36}:\d+$/;
 
 /** Undefined when the stream has changed, or when more messages than were known count elsewhere. */
 async function storeLines(
@@ -143,8 +141,12 @@ async function storeLines(
     resumed,
     contentHash,
   }: AppendSessionLinesInput & { contentHash: string },
-  { memory: { version, memory, lastId }, sorted, elsewhere, lines }: Kept,
+  { memory: stored, sorted, elsewhere, lines }: Kept,
 ): Promise<AppendedEvents | undefined> {
+  const { version, lastId, transcript } = stored;
+  const way = sorted ? 'transcript' : 'command';
+  const memory = (transcript && way === 'command' ? stored.ofCommand : stored.memory) ?? new FormatMemory();
+  const twice = transcript && RecordedTwice.of(way, stored, memory, resumed === 'true');
   memory.set('resumed', resumed === 'true' ? true : undefined);
   memory.set(TABLE, map);
   memory.set('subagent', subagent);
@@ -169,17 +171,18 @@ async function storeLines(
   const uncounted = new Set<number>();
   for (const index of sorted?.uncounted ?? [])
     for (let event = firsts[index] ?? 0; event < (firsts[index + 1] ?? events.length); event += 1) uncounted.add(event);
-  const stored = await store(context, {
+  const ids = await store(context, {
     sessionId,
     batchId,
     events,
     counted: events.filter((_, event) => !uncounted.has(event)),
     contentHash,
-    format: { memory: memory.toJson(), version },
+    format: { memory: stored.memory.toJson(), version },
+    twice,
     received,
     messages: Array.from(memory.counted, messageKey),
   });
-  return stored && answerOf(sessionId, { given, stored, redactedSecrets, repeatedLines: sorted?.repeated });
+  return ids && answerOf(sessionId, { given, stored: ids, redactedSecrets, repeatedLines: sorted?.repeated });
 }
 
 /** The answer to a retry of a batch of which all lines are known. */
@@ -208,16 +211,17 @@ async function appendForms(
   place: FilePlace,
 ): Promise<AppendedEvents> {
   const answer = await appendNothing(context, sessionId);
-  if (!(await sourceOfSession(context, sessionId)))
+  if (!(await readMemory(context, sessionId)).transcript)
     throw new ConflictError('WRONG_STATE', 'the session has no transcript', ['pulled']);
   await rememberForms(context, sessionId, given, place);
   return answer;
 }
 
-/** For a body without lines. @throws NotFoundError and ForbiddenError like an append. */
+/** For a body without lines, by which a recorder also says that the agent still runs. @throws NotFoundError and ForbiddenError like an append. */
 async function appendNothing(context: OperationContext, sessionId: SessionId): Promise<AppendedEvents> {
   await requireSessionChange(context, sessionId);
-  const { lastId } = await readMemory(context, sessionId);
+  const { lastId, ofCommand, isClosed } = await readMemory(context, sessionId);
+  if (ofCommand && !isClosed) await store(context, { sessionId, batchId: null, events: [] });
   const stored = { firstId: lastId + 1, lastId, isReplayed: false };
   return answerOf(sessionId, { given: [], stored, redactedSecrets: 0 });
 }
@@ -257,8 +261,10 @@ function answerOf(
 
 /** Undefined when the stream has changed since the memory of the format was read. */
 async function store(context: OperationContext, appended: Appended): Promise<StoredIds | undefined> {
-  const { sessionId, events, counted = events } = appended;
-  const usage = await usageOf(counted.map(({ eventData }) => eventData));
+  const { sessionId, events, counted = events, twice } = appended;
+  const reported = await usageOf(counted.map(({ eventData }) => eventData));
+  const usage = reported && twice ? twice.added(reported) : reported;
+  twice?.extendTo(latestOf(events));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
   const entry = auditEntry(context, 'appendSessionEvents', target);

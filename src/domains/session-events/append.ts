@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
-import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
-import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
+import { authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../core/postgres/driver/binary-arrays.ts';
@@ -18,19 +17,29 @@ import {
   USAGE_FIELDS,
   callerOf,
   changeableBy,
+  isOfTranscript,
   sumsOfAppended,
   sumsToJson,
 } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
-import type { LinePlaces, LineRow } from './received-lines.ts';
-import type { AddedUsage, ReportedUsage } from './totals.ts';
-
-type Nullable<Row> = { [Name in keyof Row]-?: Exclude<Row[Name], undefined> | null };
+import {
+  type Given,
+  type SharedValues,
+  afterHead,
+  lastOf,
+  mayBeClosed,
+  rememberFile,
+  rememberLines,
+  rememberMessages,
+  sharedValues,
+  supersede,
+} from './append-lines.ts';
+import type { LinePlaces } from './received-lines.ts';
+import type { RecordedTwice, Way } from './recorded-twice.ts';
+import type { ReportedUsage } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
-/** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
-const afterHead = queriesOn<SessionEventTables & SessionTables & { head: { base: number } }>();
 
 /** What a request appends, besides what the client sent. */
 export interface Appended extends AppendSessionEventsInput {
@@ -41,36 +50,12 @@ export interface Appended extends AppendSessionEventsInput {
   readonly counted?: AppendSessionEventsInput['events'];
   /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
   readonly format?: { readonly memory: string; readonly version: string };
+  /** Of a session that also has lines of the command of a run: what is known of both. */
+  readonly twice?: RecordedTwice | undefined;
   /** Of lines of a transcript: what is remembered of them. */
   readonly received?: LinePlaces | undefined;
   /** The keys of messages whose usage counts here. */
   readonly messages?: readonly string[];
-}
-
-interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
-  readonly seenAt?: string | null;
-  readonly sessionId: SessionId;
-  readonly organizationId: OrganizationId;
-  readonly userId: UserId;
-  readonly count: number;
-  readonly batchId: string | null;
-  readonly contentHash: string | null;
-  readonly formatMemory?: string;
-  readonly version?: string;
-  readonly now: Date;
-  readonly createdAt: Buffer;
-  readonly eventType: Buffer;
-  readonly messageId: Buffer;
-  readonly provider: Buffer;
-  readonly eventData: Buffer;
-  /** JSON. */
-  readonly sums?: string;
-  readonly file?: string;
-  /** JSON. */
-  readonly places?: string;
-  readonly fileLines?: number;
-  readonly mark?: string;
-  readonly messages?: Buffer;
 }
 
 /**
@@ -80,7 +65,7 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
  */
 export function appendStatement(
   context: OperationContext,
-  { sessionId, batchId, events, contentHash = null, usage, format, received, messages = [] }: Appended,
+  { sessionId, batchId, events, contentHash = null, usage, format, twice, received, messages = [] }: Appended,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
   const { role, ...caller } = callerOf(context.actor);
@@ -90,6 +75,7 @@ export function appendStatement(
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
     ...(format && { formatMemory: format.memory, version: format.version, seenAt: latestOf(events) }),
+    ...(twice && { commandMemory: twice.toJson(), supersededFrom: twice.from, supersededUntil: twice.until }),
     ...(received && { file: received.file, places: received.places }),
     ...(received?.state && { fileLines: received.state.lines, mark: received.state.mark }),
     ...(messages.length > 0 && { messages: uuidArray(messages) }),
@@ -108,6 +94,7 @@ export function appendStatement(
     role,
     hasUsage: usage !== undefined,
     hasMemory: format !== undefined,
+    way: twice?.way,
     hasPlaces: received !== undefined,
     hasFile: received?.state !== undefined,
     hasMessages: messages.length > 0,
@@ -118,30 +105,18 @@ export function appendStatement(
 }
 
 /** The latest time that lines have. */
-function latestOf(events: Appended['events']): string | null {
+export function latestOf(events: Appended['events']): string | null {
   let latest: string | null = null;
   for (const { createdAt } of events)
     if (createdAt !== null && (latest === null || createdAt > latest)) latest = createdAt;
   return latest;
 }
 
-/** Values that the parts of the statement share. */
-function sharedValues(value: ValueOf<Given>) {
-  return {
-    id: sql<string>`${value('sessionId')}::uuid`,
-    organizationId: sql<string>`${value('organizationId')}::uuid`,
-    batch: sql<string | null>`${value('batchId')}::text`,
-    hash: sql<string | null>`${value('contentHash')}::text`,
-    at: sql<string>`${value('now')}::timestamptz`,
-    count: sql<number>`${value('count')}::int`,
-  };
-}
-type SharedValues = ReturnType<typeof sharedValues>;
-
 interface AppendShape {
   readonly role: Role;
   readonly hasUsage: boolean;
   readonly hasMemory: boolean;
+  readonly way: Way | undefined;
   readonly hasPlaces: boolean;
   readonly hasFile: boolean;
   readonly hasMessages: boolean;
@@ -153,18 +128,19 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
   const appended = db
     .with('head', () => drawIds(value, shape, shared))
     .with('batch', () => rememberBatch(shared))
-    .with('stored', () => storeEvents(value, shared))
-    .with('seen', () => noteUse(shared, shape.hasMemory ? value('seenAt') : undefined))
+    .with('stored', () => storeEvents(value, shared, shape.way))
+    .with('seen', () => noteUse(shared, shape.hasMemory && shape.way !== 'command' ? value('seenAt') : undefined))
     .with('searched', () => noteForSearch(shared))
     .with('recorded', () => auditInsert(value, 'head'));
   // Nothing reads what these insert.
   const withLines = shape.hasPlaces ? appended.with('received', () => rememberLines(value, shared)) : appended;
   const withMessages = shape.hasMessages ? withLines.with('counted', () => rememberMessages(value, shared)) : withLines;
   const withFile = shape.hasFile ? withMessages.with('filed', () => rememberFile(value, shared)) : withMessages;
-  if (!shape.hasUsage) return withFile.selectFrom('head').select('base');
+  const whole = shape.way === 'transcript' ? withFile.with('superseded', () => supersede(value, shared)) : withFile;
+  if (!shape.hasUsage) return whole.selectFrom('head').select('base');
   const { id: sessionId, organizationId, at } = shared;
   const sums = sql<string>`${value('sums')}::text`;
-  return withFile
+  return whole
     .with('summed', () => sumsOfAppended({ sessionId, organizationId, at, sums }))
     .selectFrom('head')
     .select('base');
@@ -172,9 +148,10 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
 
 function drawIds(
   value: ValueOf<Given>,
-  { role, hasUsage, hasMemory, isEmpty }: AppendShape,
-  { id, organizationId, batch, count }: SharedValues,
+  { role, hasUsage, hasMemory, way, isEmpty }: AppendShape,
+  shared: SharedValues,
 ) {
+  const { id, organizationId, batch, count } = shared;
   const reach = changeableBy({ organizationId, userId: value('userId'), role });
   const isChangeable = db.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'));
   const isStored = db
@@ -190,13 +167,15 @@ function drawIds(
       lines_until: sql<number>`case when lines_until = last_id then last_id + ${count} else lines_until end`,
       ...(hasUsage && addedUsage(value)),
       ...(hasMemory && { format_memory: sql<string>`${value('formatMemory')}::text` }),
+      ...(way && { command_memory: sql<string>`${value('commandMemory')}::text` }),
     })
     .where('session_id', '=', id)
     .where('organization_id', '=', organizationId)
-    .$if(!isEmpty, (query) => query.where('is_closed', '=', false))
+    .$if(!isEmpty && way !== 'transcript', (query) => query.where('is_closed', '=', false))
+    .$if(!isEmpty && way === 'transcript', (query) => query.where(mayBeClosed(value, shared)))
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
-    .returning(sql<number>`last_id - ${count}`.as('base'));
+    .returning([sql<number>`last_id - ${count}`.as('base'), 'is_closed']);
   return hasMemory ? head.where(sql<boolean>`xmin = ${value('version')}::xid`) : head;
 }
 
@@ -232,90 +211,9 @@ function rememberBatch({ id, organizationId, batch, at, count, hash }: SharedVal
     );
 }
 
-function rememberLines(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
-  const places = sql<Nullable<LineRow>>`json_to_recordset(${value('places')}::json)`.as<'p'>(
-    sql`p(line bigint, key uuid, stored uuid, at int, "of" bigint, is_repeated boolean, text text, cr boolean)`,
-  );
-  return afterHead
-    .insertInto('transcript_line')
-    .columns([
-      'session_id',
-      'file',
-      'line',
-      'organization_id',
-      'key',
-      'stored_key',
-      'event_id',
-      'is_repeated',
-      'text',
-      'has_return',
-    ])
-    .expression(
-      afterHead
-        .selectFrom(['head', places])
-        .select([
-          id.as('session_id'),
-          sql<string>`${value('file')}::text`.as('file'),
-          sql<number>`coalesce(p.line, head.base + p.at)`.as('line'),
-          organizationId.as('organization_id'),
-          'p.key',
-          'p.stored as stored_key',
-          sql<number | null>`coalesce(head.base + p.at, p.of)`.as('event_id'),
-          'p.is_repeated',
-          'p.text',
-          sql<boolean>`coalesce(p.cr, false)`.as('has_return'),
-        ]),
-    )
-    .onConflict((conflict) => conflict.doNothing());
-}
-
-/** Usage counts in the session where it was recorded first. */
-function rememberMessages(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
-  const messages = sql<{ message: string }>`unnest(${value('messages')}::uuid[])`.as<'m'>(sql`m(message)`);
-  return afterHead
-    .insertInto('counted_message')
-    .columns(['organization_id', 'owner_id', 'agent', 'message', 'session_id'])
-    .expression(
-      afterHead
-        .selectFrom(['head', 'session as s', messages])
-        .select([
-          's.organization_id',
-          sql<string>`s.creator_id`.as('owner_id'),
-          sql<string>`coalesce(s.agent, '')`.as('agent'),
-          'm.message',
-          's.id as session_id',
-        ])
-        .where('s.id', '=', id)
-        .where('s.organization_id', '=', organizationId)
-        .where('s.creator_id', 'is not', null),
-    )
-    .onConflict((conflict) => conflict.doNothing());
-}
-
-function rememberFile(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
-  return afterHead
-    .insertInto('transcript_file')
-    .columns(['session_id', 'name', 'organization_id', 'lines', 'mark'])
-    .expression(
-      afterHead
-        .selectFrom('head')
-        .select([
-          id.as('session_id'),
-          sql<string>`${value('file')}::text`.as('name'),
-          organizationId.as('organization_id'),
-          sql<number>`${value('fileLines')}::int`.as('lines'),
-          sql<string>`${value('mark')}::text`.as('mark'),
-        ]),
-    )
-    .onConflict((conflict) =>
-      conflict.columns(['session_id', 'name', 'organization_id']).doUpdateSet({
-        lines: sql<number>`excluded.lines`,
-        mark: sql<string>`excluded.mark`,
-      }),
-    );
-}
-
-function storeEvents(value: ValueOf<Given>, { id, organizationId, at }: SharedValues) {
+function storeEvents(value: ValueOf<Given>, { id, organizationId, at }: SharedValues, way: Way | undefined) {
+  const isSuperseded =
+    way === 'command' ? sql`coalesce(coalesce(e.created_at, ${at}) <= ${lastOf(value)}, false)` : sql`null::boolean`;
   const given = givenEvents(value).as<'e'>(sql`e(created_at, event_type, message_id, provider, event_data, position)`);
   return afterHead
     .insertInto('session_event')
@@ -329,6 +227,7 @@ function storeEvents(value: ValueOf<Given>, { id, organizationId, at }: SharedVa
       'message_id',
       'provider',
       'event_data',
+      'is_superseded',
     ])
     .expression(
       afterHead
@@ -343,6 +242,7 @@ function storeEvents(value: ValueOf<Given>, { id, organizationId, at }: SharedVa
           'e.message_id',
           'e.provider',
           'e.event_data',
+          isSuperseded.as('is_superseded'),
         ]),
     );
 }
@@ -385,7 +285,7 @@ function noteForSearch({ id, organizationId }: SharedValues) {
 function noteUse({ id, organizationId, at }: SharedValues, seenAt: RawBuilder<unknown> | undefined) {
   const seen =
     seenAt &&
-    sql<string>`case when source ->> 'type' = 'transcript' then least(${at}, coalesce(${seenAt}::timestamptz, last_seen_at)) else ${at} end`;
+    sql<string>`case when ${isOfTranscript()} then least(${at}, coalesce(${seenAt}::timestamptz, last_seen_at)) else ${at} end`;
   return db
     .updateTable('session')
     .set({ last_seen_at: seen ?? at })

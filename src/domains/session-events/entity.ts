@@ -37,6 +37,8 @@ const SessionEventSchema = defineEntity({
     provider: p.text(),
     /** The column type is `json` and not `jsonb`, because it keeps the text unchanged, with unknown fields and their order. */
     eventData: p.json<object>().columnType('json'),
+    /** Of a run that is recorded by its command: whether the transcript of the agent has what happened. Null for all other events. */
+    isSuperseded: p.boolean().nullable(),
   },
   partitionBy: { type: 'hash', expression: 'session_id', partitions: 16 },
 });

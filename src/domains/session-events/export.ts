@@ -15,7 +15,7 @@ import {
   sessionNotFound,
 } from '../sessions/public.ts';
 import { exportSessionInput } from './input.ts';
-import { type SessionEventRow, pageOfEvents } from './queries.ts';
+import { ALL_COLUMNS, type SessionEventRow, pageOfEvents } from './queries.ts';
 import { type FileLines, transcriptOf } from './transcript-export.ts';
 
 /** Reads a whole session, page by page. Only one page is in memory. */
@@ -57,7 +57,11 @@ export type Pages = AsyncGenerator<readonly SessionEventRow[], void, undefined>;
 async function* pagesUpTo(context: OperationContext, sessionId: SessionId, lastId: number): Pages {
   const read = async (current: OperationContext, asked: PageArguments) => {
     const page = { ...asked, first: WORK.exportedEvents, before: String(lastId + 1) };
-    const found = await pageOfEvents(current, sessionId, { page, maxBytes: WORK.exportedBytes });
+    const found = await pageOfEvents(current, sessionId, {
+      page,
+      maxBytes: WORK.exportedBytes,
+      selected: ALL_COLUMNS,
+    });
     if (!found) throw sessionNotFound();
     return found;
   };

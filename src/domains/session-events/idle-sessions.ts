@@ -1,11 +1,18 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { jobEntry, recordAudit } from '../../core/audit.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { Session, SessionStream, type SessionTables, sessionTopic, sessionsTopic } from '../sessions/public.ts';
+import {
+  Session,
+  SessionStream,
+  type SessionTables,
+  isOfTranscript,
+  sessionTopic,
+  sessionsTopic,
+} from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /** Completes the sessions of transcripts to which nothing was added for a while. A later line queues and continues them. */
@@ -56,8 +63,10 @@ const idle = (
     )
     .select(['s.id', 's.organization_id as organizationId'])
     .where('s.state', '=', 'inProgress')
-    .where(sql<boolean>`s.source -> 'transcript' is not null`)
+    .where(isOfTranscript('s'))
     .where('s.updated_at', '<', before)
+    // A recorder has said that the agent still runs.
+    .where('s.last_seen_at', '<', before)
     .where((eb) => eb.or([eb('e.id', 'is', null), eb('e.stored_at', '<', before)]))
     .$if(after !== undefined, (query) => query.where('s.id', '>', after as SessionId))
     .$if(id !== undefined, (query) => query.where('s.id', '=', id as SessionId))

@@ -8,12 +8,10 @@ import type { FormatMemory } from './formats/format-memory.ts';
 import {
   FORMATS,
   type LineContent,
-  MAX_PART,
   draftsOf,
   eventCount,
   eventsOf,
   keptContent,
-  largeParts,
   parseLine,
   partsOf,
   readContent,
@@ -57,9 +55,6 @@ export async function linesOf(text: string): Promise<GivenLines> {
 
 export const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
 
-/** How many events a line becomes at least, unless its parts are as large as an event can have them. */
-const partsIn = (line: string) => Math.ceil(line.length / (MAX_PART - 1));
-
 /** Converts the lines of a request in their order. @param onLine gets the index of the first event of each line */
 export async function convertLines(
   format: FormatName,
@@ -67,14 +62,12 @@ export async function convertLines(
   memory: FormatMemory,
   onLine?: (first: number) => void,
 ): Promise<RecordedEvent[]> {
-  const total = lines.reduce((sum, line) => sum + partsIn(line), 0);
-  // So many lines leave no room for the usual parts.
-  const isCrowded = total > WORK.lineEvents;
-  const converter = new LineConverter(format, memory, isCrowded ? largeParts : partsOf);
+  const converter = new LineConverter(format, memory);
   const events: RecordedEvent[] = [];
-  let needed = isCrowded ? lines.length : total;
+  let needed = lines.length;
   for (const line of lines) {
-    needed -= isCrowded ? 1 : partsIn(line);
+    // Each line that follows has at least one event.
+    needed -= 1;
     onLine?.(events.length);
     for (const event of await converter.convert(line, WORK.lineEvents - events.length - needed)) events.push(event);
   }
@@ -91,13 +84,11 @@ interface Built {
 export class LineConverter {
   readonly #format: FormatName;
   readonly #memory: FormatMemory;
-  readonly #partsOf: (text: string) => string[];
   readonly #slices = new WorkSlices();
 
-  constructor(format: FormatName, memory: FormatMemory, split = partsOf) {
+  constructor(format: FormatName, memory: FormatMemory) {
     this.#format = format;
     this.#memory = memory;
-    this.#partsOf = split;
   }
 
   async convert(line: string, maxEvents: number = WORK.lineEvents): Promise<RecordedEvent[]> {
@@ -108,22 +99,21 @@ export class LineConverter {
     const read =
       json &&
       drafts &&
-      (await this.#read(readContent(this.#format, this.#partsOf(line), json), drafts, share, maxEvents));
+      (await this.#read(readContent(this.#format, partsOf(line, drafts), json), drafts, share, maxEvents));
     if (read) return read;
     const usage = drafts?.find((draft) => draft.usage)?.usage;
     const { otherLines: source }: Format = FORMATS[this.#format];
     // A line that is no JSON is a text of the program.
     const isPlain = !/^\s*(?:data:\s*)?[[{]/.test(line);
     const kept: Draft[] = [{ ...(isPlain && { source: 'assistant' as const }), ...(usage && { usage }) }];
-    const isText = line.length <= MAX_PART || !isMostlyControl(line);
+    const isText = line.length <= MAX_CONTROLS || !isMostlyControl(line);
     const shown = source && !isPlain ? [{ ...kept[0], source, accumulatedText: line }] : kept;
-    const content = keptContent(this.#format, this.#partsOf(line), json);
+    const buildAs = (drafted: Draft[]) =>
+      this.#build(keptContent(this.#format, partsOf(line, drafted), json), drafted, share);
     const built =
-      (isText
-        ? ((await this.#build(content, shown, share)) ?? (await this.#build(content, kept, share)))
-        : undefined) ??
+      (isText ? ((await buildAs(shown)) ?? (await buildAs(kept))) : undefined) ??
       (await this.#build(
-        keptContent(this.#format, largeParts(Buffer.from(line).toString('base64')), json, 'base64'),
+        keptContent(this.#format, partsOf(Buffer.from(line).toString('base64'), kept), json, 'base64'),
         kept,
         Infinity,
       ));
@@ -209,6 +199,9 @@ function validated(event: object): RecordedEvent | undefined {
     throw error;
   }
 }
+
+/** A shorter line is kept as a text, whatever is in it. */
+const MAX_CONTROLS = 60_000;
 
 /** Whether JSON would escape most characters of a text, with six bytes for each. */
 function isMostlyControl(text: string): boolean {

@@ -6,7 +6,7 @@ import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import { READ_SESSIONS, readStreamHead, sessionNotFound, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventFilter } from './input.ts';
-import { type SessionEventRow, isPresent, pageOfEvents } from './queries.ts';
+import { ALL_COLUMNS, type SessionEventRow, isPresent, pageOfEvents } from './queries.ts';
 
 const MAX_TAIL_PAGE_ROWS = 200;
 /** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
@@ -59,7 +59,8 @@ async function* follow(
   const readPresent = async (current: OperationContext) => {
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
-    const page = await pageOfEvents(current, sessionId, { filter, page: { first: limit, after: String(cursor) } });
+    const part = { first: limit, after: String(cursor) };
+    const page = await pageOfEvents(current, sessionId, { filter, page: part, selected: ALL_COLUMNS });
     if (!page) throw sessionNotFound();
     const items = firstOf(page.rows);
     const hasMore = page.hasNextPage || items.length < page.rows.length;

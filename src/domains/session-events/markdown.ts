@@ -2,6 +2,7 @@ import type { SessionUsage } from '../sessions/public.ts';
 import { contained, fenced, inline } from './contained-text.ts';
 import type { EventData } from './event-data.ts';
 import { agentOf, deltaOf, isFailure, kindOf, plainLine } from './event-kind.ts';
+import { objectOf } from './formats/format.ts';
 
 /**
  * Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. What is not quoted and not
@@ -30,7 +31,7 @@ type Data = Pick<
   | 'responsePhase'
   | 'toolName'
   | 'toolResult'
->;
+> & { readonly line?: unknown };
 
 /** A message or a tool call that may still grow. */
 interface OpenItem {
@@ -43,6 +44,9 @@ interface OpenItem {
 
 /** Agents that write at the same time. The item of the one that was quiet longest is written when there are more. */
 const MAX_OPEN = 100;
+
+/** The key of a line that is in several events. */
+const LINE = 'line';
 
 const SPEAKERS: ReadonlyMap<string, string> = new Map([
   ['user', 'User'],
@@ -78,6 +82,14 @@ export function createMarkdown() {
     return close(item);
   }
 
+  /** Adds a further part of a long line that is no JSON. */
+  function goesOnWithLine(agent: string, { event }: Data): boolean {
+    const line = open.get(agent);
+    if (line?.key !== LINE || event?.event !== 'line_part') return false;
+    open.set(agent, { ...line, text: line.text + event.message });
+    return true;
+  }
+
   return {
     head: headText,
     event(data: Data): string {
@@ -86,11 +98,10 @@ export function createMarkdown() {
       const { kind = 'foreground' } = data.scope ?? {};
       const by = `${SPEAKERS.get(data.source ?? '') ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
       if (eventKind === 'result') return closeOther(agent) + part(by, resultText(data));
-      const isCall = eventKind === 'call';
       const text = data.accumulatedText ?? plainLine(data) ?? '';
-      if (!isCall && data.deltaType !== 'text_delta')
-        return text === '' ? '' : closeOther(agent) + part(by, contained(text));
-      const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
+      if (goesOnWithLine(agent, data)) return '';
+      const key = keyOf(data, eventKind === 'call', text);
+      if (key === undefined) return text === '' ? '' : closeOther(agent) + part(by, contained(text));
       const ended = closeOther(agent, key);
       const before = open.get(agent);
       open.delete(agent);
@@ -111,6 +122,13 @@ export function createMarkdown() {
       return rest.map(close).join('');
     },
   };
+}
+
+/** By what the rest of a text is known; undefined of a text that is whole. */
+function keyOf({ accumulatedText, line, deltaType, itemId, index }: Data, isCall: boolean, text: string) {
+  if (accumulatedText == null && text !== '' && Number(objectOf(line)['parts']) > 1) return LINE;
+  if (!isCall && deltaType !== 'text_delta') return undefined;
+  return `${isCall ? 'call' : 'text'}:${itemId ?? JSON.stringify(index ?? '')}`;
 }
 
 /** Whole texts of lines are cut as well. */

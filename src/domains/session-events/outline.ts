@@ -99,7 +99,7 @@ export class OutlineBuilder {
     const work = new WorkSlices();
     for (const event of events) {
       if (work.isOver()) await work.pause();
-      this.#add(event);
+      if (event.isSuperseded !== true) this.#add(event);
     }
   }
 

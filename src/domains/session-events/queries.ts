@@ -48,6 +48,8 @@ export type SessionEventRow = Omit<
 > & { readonly eventData: string };
 
 const COLUMNS = ['id', 'sessionId', 'createdAt', 'eventType', 'messageId', 'provider', 'eventData'] as const;
+/** With what an event does not have in REST. */
+export const ALL_COLUMNS = [...COLUMNS, 'isSuperseded'] as const;
 
 /** The order of recording. Cursors are the ids that REST uses. */
 const ORDERINGS = orderingsBy<Pick<SessionEventRow, 'id'>>({

@@ -7,6 +7,7 @@ import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { type SessionTables, type TranscriptFileState, transcriptFilesOf } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type Key, keyFrom, keyOf, keysOf, markOf } from './line-keys.ts';
+import type { TranscriptSession } from './read-memory.ts';
 import { type Received, differing } from './stored-lines.ts';
 
 /**
@@ -252,28 +253,6 @@ interface Looked {
   readonly sessionId: SessionId;
   readonly keys: readonly (readonly [Key, Key | undefined])[];
   readonly place: FilePlace | undefined;
-}
-
-export interface TranscriptSession {
-  readonly continuedFrom: string | null;
-  /** Whether anything was redacted: no other bytes of its lines are stored then. */
-  readonly isRedacted: boolean;
-}
-
-/** Undefined of a session that was not ensured for a transcript. */
-export async function sourceOfSession(
-  { sql: reader, actor }: OperationContext,
-  sessionId: SessionId,
-): Promise<TranscriptSession | undefined> {
-  return reader.primary.first(
-    db
-      .selectFrom('session')
-      .select(sql<string | null>`source -> 'transcript' ->> 'continuedFrom'`.as('continuedFrom'))
-      .select(sql<boolean>`redacted_at is not null`.as('isRedacted'))
-      .where('id', '=', sessionId)
-      .where('organization_id', '=', requireOrganization(actor).id)
-      .where(sql<boolean>`source ->> 'type' = 'transcript'`),
-  );
 }
 
 /** The indexes of lines that the session has from the one that it was continued from, in which they count. */

@@ -79,7 +79,8 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
   requireNotHeld(session);
   if (ids) {
     const items = await requireEvents(context, place, ids, foreign);
-    if (stream?.formatMemory != null) stream.formatMemory = FormatMemory.parse(stream.formatMemory).withoutTexts(items);
+    for (const name of MEMORIES)
+      if (stream?.[name] != null) stream[name] = FormatMemory.parse(stream[name]).withoutTexts(items);
   } else if ((await countEvents(em, place)) > WORK.redactedEvents)
     throw new ConflictError(
       'LIMIT_REACHED',
@@ -138,6 +139,7 @@ const FREE_TEXTS = [
   ['externalId', MAX_SHORT],
 ] as const;
 
+const MEMORIES = ['formatMemory', 'commandMemory'] as const;
 type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
 
 /**
@@ -145,11 +147,11 @@ type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
  * completed the text, so it is redacted after them too. The changed texts are not counted: nobody reads them.
  */
 async function redactMemory(stream: Stream, redaction: TextRedaction): Promise<void> {
-  if (stream?.formatMemory == null) return;
   const { count } = redaction;
-  const changed = await redaction.redact(parseExactJson(stream.formatMemory), new WorkSlices());
+  for (const name of MEMORIES)
+    if (stream?.[name] != null)
+      stream[name] = JSON.stringify(await redaction.redact(parseExactJson(stream[name]), new WorkSlices()));
   redaction.count = count;
-  stream.formatMemory = JSON.stringify(changed);
 }
 
 /**
@@ -165,12 +167,12 @@ async function finish(
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   if (ofText) await redactMemory(stream, ofText);
   const { count } = redaction;
-  await forgetLineTexts(em, place);
+  const wasInLines = await forgetLineTexts(em, place, ofText?.forms);
   if (ofText) await redactNames(em, place, ofText.rename);
   // Nobody reads the names as texts.
   redaction.count = count;
   await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
-  if (redaction.count > 0) session.redactedAt = session.updatedAt = now();
+  if (redaction.count > 0 || wasInLines) session.redactedAt = session.updatedAt = now();
 }
 
 /** @returns the items whose parts the events have. @throws NotFoundError that names the ids which are not found. */

@@ -34,9 +34,22 @@ export async function lockForRedaction(em: EntityManager, { sessionId, organizat
   requireNotHeld(session);
 }
 
-/** Lines that had other bytes than their events, such as other folders, are those of their events again. */
-export async function forgetLineTexts(em: EntityManager, { sessionId, organizationId }: Place): Promise<void> {
-  await tablesOf(em)
+/** Lines that had other bytes than their events, such as other folders, are those of their events again. @returns whether one had the text */
+export async function forgetLineTexts(
+  em: EntityManager,
+  { sessionId, organizationId }: Place,
+  forms: readonly string[] = [],
+): Promise<boolean> {
+  const tables = tablesOf(em);
+  const found = await tables
+    .selectFrom('transcript_line')
+    .select('line')
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where(sql<boolean>`exists (select from unnest(${listOf('text', forms)}) as f where strpos(text, f) > 0)`)
+    .limit(1)
+    .executeTakeFirst();
+  await tables
     .updateTable('transcript_line')
     .set({ text: null })
     .where('session_id', '=', sessionId)
@@ -44,6 +57,7 @@ export async function forgetLineTexts(em: EntityManager, { sessionId, organizati
     .where('text', 'is not', null)
     .where('event_id', 'is not', null)
     .execute();
+  return found !== undefined;
 }
 
 /** How many events the session has: their ids have no gaps. */

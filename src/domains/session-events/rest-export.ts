@@ -57,7 +57,10 @@ async function* markdown({ session, usage, pages }: ExportedEvents): Texts {
   const { title, agent, state, createdAt } = session;
   yield text.head({ title, agent, state, createdAt, usage });
   for await (const events of pages)
-    yield events.map(({ eventData }) => text.event(JSON.parse(eventData) as EventData)).join('');
+    yield events
+      .filter(({ isSuperseded }) => isSuperseded !== true)
+      .map(({ eventData }) => text.event(JSON.parse(eventData) as EventData))
+      .join('');
   yield text.end();
 }
 

@@ -10,7 +10,8 @@ import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { ChangedEvent } from './redaction-queries.ts';
-import { searchedText, wordsOf } from './search-text.ts';
+import { FormatMemory } from './formats/format-memory.ts';
+import { MAX_SEARCHED, searchedText, wordsOf } from './search-text.ts';
 import { usageOf } from './totals.ts';
 
 /**
@@ -33,6 +34,8 @@ interface Pending {
   readonly indexedId: number;
   readonly version: string | null;
 }
+
+type SessionPlace = Pick<Pending, 'sessionId' | 'organizationId'>;
 
 interface Indexing {
   readonly signal?: AbortSignal;
@@ -86,27 +89,37 @@ async function indexEvents(
   const session = await tables
     .selectFrom('session')
     .select(['title', 'created_at as createdAt'])
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('session_stream as h')
+            .select('h.session_id')
+            .where('h.session_id', '=', sessionId)
+            .where('h.organization_id', '=', organizationId)
+            .where('h.command_memory', 'is not', null),
+        )
+        .as('isOfRun'),
+    )
     .where('id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .forKeyShare()
     .executeTakeFirst();
   if (!session) return;
+  const { isOfRun } = session;
   const events = await tables
     .selectFrom('session_event')
     .select(['id', 'created_at as createdAt', 'event_type as eventType', sql<string>`event_data::text`.as('eventData')])
+    .select('is_superseded as isSuperseded')
     .where('session_id', '=', sessionId)
     .where('id', '>', indexedId)
     .orderBy('id')
     .limit(EVENTS)
     .execute();
-  const rows = new Map<string, Row>([
-    ['title', { item: 'title', eventId: 0, createdAt: session.createdAt, text: session.title }],
-  ]);
-  for (const { id, createdAt, eventData } of events) {
-    const found = searchedText(id, JSON.parse(eventData) as EventData);
-    if (found) rows.set(found.item, { ...found, eventId: id, createdAt });
-  }
-  await storeTexts(em, { sessionId, organizationId }, [...rows.values()]);
+  const title = { item: 'title', eventId: 0, createdAt: session.createdAt, text: session.title };
+  const place = { sessionId, organizationId };
+  await storeTexts(em, place, [title, ...(await rowsOf(em, place, events))]);
+  if (isOfRun) await deleteSuperseded(em, place);
   const isComplete = events.length < EVENTS;
   const { models, tools, failedTools } = await namesIn(events);
   await tables
@@ -127,6 +140,41 @@ async function indexEvents(
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .execute();
+}
+
+interface IndexedEvent {
+  readonly id: number;
+  readonly createdAt: string;
+  readonly eventData: string;
+  readonly isSuperseded: boolean | null;
+}
+
+/** The last text of each item. */
+async function rowsOf(em: EntityManager, place: SessionPlace, events: readonly IndexedEvent[]): Promise<Iterable<Row>> {
+  const rows = new Map<string, Row>();
+  const shown = events.filter(({ isSuperseded }) => isSuperseded !== true);
+  const open = shown.some(({ eventData }) => eventData.includes('"delta":"')) ? await openTexts(em, place) : undefined;
+  for (const { id, createdAt, eventData } of shown) {
+    const found = searchedText(id, JSON.parse(eventData) as EventData, open);
+    if (found) rows.set(found.item, { ...found, eventId: id, createdAt });
+  }
+  return rows.values();
+}
+
+/** The texts so far of messages that have not ended, by item: an agent that was ended has not repeated them as a whole. */
+async function openTexts(
+  em: EntityManager,
+  { sessionId, organizationId }: SessionPlace,
+): Promise<ReadonlyMap<string, string>> {
+  const row = await tablesOf(em)
+    .selectFrom('session_stream')
+    .select(['format_memory as memory', 'command_memory as ofCommand'])
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst();
+  return new Map(
+    [row?.memory, row?.ofCommand].flatMap((memory) => [...FormatMemory.parse(memory).endsOf(MAX_SEARCHED)]),
+  );
 }
 
 /** A list of names with more names. */
@@ -154,7 +202,7 @@ async function namesIn(events: readonly { readonly eventData: string }[]) {
 
 async function storeTexts(
   em: EntityManager,
-  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
+  { sessionId, organizationId }: SessionPlace,
   rows: readonly Row[],
 ): Promise<void> {
   // Sorted, so that two processes wait for each other in one order.
@@ -210,7 +258,7 @@ async function storeTexts(
 /** Indexes the title of a session, in the transaction that changes it. */
 export const indexTitle = (
   em: EntityManager,
-  session: Pick<Pending, 'sessionId' | 'organizationId'>,
+  session: SessionPlace,
   { title, createdAt }: { readonly title: string; readonly createdAt: Date },
 ): Promise<void> =>
   storeTexts(em, session, [{ item: 'title', eventId: 0, createdAt: createdAt.toISOString(), text: title }]);
@@ -221,22 +269,32 @@ export const indexTitle = (
  */
 export async function indexAgain(
   em: EntityManager,
-  session: Pick<Pending, 'sessionId' | 'organizationId'>,
+  session: SessionPlace,
   events: readonly ChangedEvent[],
 ): Promise<void> {
   const rows = new Map<string, Row>();
+  const open = new Set<string>();
   for (const { id, createdAt, before, eventData } of events) {
     const [old, found] = [before, eventData].map((json) => searchedText(id, JSON.parse(json) as EventData));
     if (old) rows.set(old.item, { item: old.item, text: '', eventId: id, createdAt });
     if (found) rows.set(found.item, { ...found, eventId: id, createdAt });
+    const part = old ? undefined : searchedText(id, JSON.parse(before) as EventData, { get: () => 'a part' });
+    if (part) open.add(part.item);
   }
+  if (open.size > 0)
+    await sql`delete from session_text as t where t.session_id = ${session.sessionId}::uuid
+      and t.organization_id = ${session.organizationId}::uuid and t.item = any(${listOf('text', [...open])})
+      and not exists (select from session_event as e where e.session_id = ${session.sessionId}::uuid
+        and e.organization_id = ${session.organizationId}::uuid and e.id = t.event_id and e.event_data ->> 'accumulatedText' <> '')`.execute(
+      tablesOf(em),
+    );
   await storeTexts(em, session, [...rows.values()]);
 }
 
 /** Changes the names by which a session is found, in the transaction that redacts it. Two names can become one. */
 export async function redactNames(
   em: EntityManager,
-  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
+  { sessionId, organizationId }: SessionPlace,
   rename: (name: string) => string,
 ): Promise<void> {
   const row = tablesOf(em)
@@ -259,6 +317,13 @@ export async function redactNames(
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .execute();
+}
+
+/** Deletes the texts of events that are superseded since they were indexed. */
+async function deleteSuperseded(em: EntityManager, { sessionId, organizationId }: SessionPlace): Promise<void> {
+  await sql`delete from session_text as t using session_event as e
+    where t.session_id = ${sessionId}::uuid and t.organization_id = ${organizationId}::uuid and e.session_id = ${sessionId}::uuid
+      and e.organization_id = ${organizationId}::uuid and e.id = t.event_id and e.is_superseded`.execute(tablesOf(em));
 }
 
 const NAME_LISTS = ['event_types', 'models', 'tools', 'failed_tools'] as const;

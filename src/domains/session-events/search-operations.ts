@@ -129,7 +129,7 @@ const WINDOW = { before: 300, length: 2000 };
 const TEXT = sql<string>`case when e.event_data -> 'toolResult' ->> 'status' in ('completed', 'error')
     then concat_ws(E'\\n', e.event_data -> 'toolResult' ->> 'error', e.event_data -> 'toolResult' ->> 'output')
     else concat_ws(E'\\n', e.event_data ->> 'toolName',
-      coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data -> 'event' ->> 'message', '')) end`;
+      coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data ->> 'delta', e.event_data -> 'event' ->> 'message', '')) end`;
 /** The text without case and accents. Its length can differ a little. */
 const PLAIN_TEXT = sql<string>`regexp_replace(normalize(lower(${TEXT}), NFKD), '[\\u0300-\\u036f]', '', 'g')`;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fold } from '../../core/text/derived-names.ts';
 import type { EventData } from './event-data.ts';
-import { kindOf, plainMessage } from './event-kind.ts';
+import { deltaOf, kindOf, plainMessage } from './event-kind.ts';
 
 /** What is searched of events, and how texts are compared: by their words, without case and accents. */
 
@@ -25,9 +25,14 @@ export interface SearchedText {
   readonly text: string;
 }
 
-/** The text of an event: a message, the name of a tool with its input, or its output. */
-export function searchedText(id: number, data: Data): SearchedText | undefined {
-  const { accumulatedText, toolName, toolResult, itemId } = data;
+/** The text of an event: a message, the name of a tool with its input, or its output. @param open texts that have not ended, by item */
+export function searchedText(
+  id: number,
+  data: Data,
+  open?: Pick<ReadonlyMap<string, string>, 'get'>,
+): SearchedText | undefined {
+  const { toolName, toolResult, itemId } = data;
+  const accumulatedText = data.accumulatedText ?? (deltaOf(data) === '' ? null : open?.get(itemId ?? ''));
   const eventKind = kindOf(data);
   const hasEnded = eventKind === 'result';
   // What a running tool has put out so far is replaced by its result, and does not replace its input.

@@ -156,6 +156,8 @@ const SessionStreamSchema = defineEntity({
     durationMs: p.bigint('number').nullable(),
     /** What the format of an agent remembers of earlier lines, as JSON. */
     formatMemory: p.text().nullable(),
+    /** The same of the lines that the command of a run has written, beside those of its transcript. */
+    commandMemory: p.text().nullable(),
     /** Id of the event up to which it is known which lines of transcripts were stored. */
     linesUntil: p.bigint('number').default(0),
   },

@@ -28,7 +28,7 @@ export {
   readableBy,
   sessionNotFound,
 } from './policy.ts';
-export { type TranscriptFileState, transcriptFilesOf } from './transcript-files.ts';
+export { type TranscriptFileState, isOfTranscript, transcriptFilesOf } from './transcript-files.ts';
 export { toPlainText } from './rich-text.ts';
 export { requireNotHeld } from './deletion-and-hold.ts';
 export { PROJECTS, SESSIONS, type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';

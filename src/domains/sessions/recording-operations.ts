@@ -131,7 +131,7 @@ export const transitionSession = defineOperation({
     session.state = state;
     session.updatedAt = at;
     // A transcript keeps its place in time.
-    if (session.source.type !== 'transcript') session.lastSeenAt = at;
+    if (!session.source.transcript) session.lastSeenAt = at;
     if (state === 'queued') session.lastQueuedAt = at;
     // In the same transaction, so that a concurrent append either commits before the session is finished, or is refused.
     await em.nativeUpdate(

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -5,6 +6,10 @@ import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from './entity.ts';
 
 const db = queriesOn<SessionTables>();
+
+/** Whether a session was ensured for a transcript. @param alias of its table */
+export const isOfTranscript = (alias = 'session') =>
+  sql<boolean>`${sql.ref(`${alias}.source`)} -> 'transcript' is not null`;
 
 /** What was received of a file of a transcript. */
 export interface TranscriptFileState {

@@ -38,6 +38,27 @@ const add = (id: string, n: number) =>
     body: JSON.stringify({ type: 'user', uuid: `u${n}`, timestamp: '2025-01-01T00:00:00Z', message: { content: 'x' } }),
   });
 
+test('a recorder whose agent is quiet keeps its session alive', async () => {
+  const id = await begin();
+  await move(id, 'inProgress');
+  const write = (body: string) =>
+    gateway.fetch(`/v1/sessions/${id}/events`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson; format=claude' },
+      body,
+    });
+  expect((await write('{"type":"system","subtype":"init","session_id":"s"}')).status).toBe(201);
+  const { sql } = gateway.dependencies;
+  const hourAgo = `now() - interval '1 hour'`;
+  await sql.query(`update session set updated_at = ${hourAgo}, last_seen_at = ${hourAgo} where id = $1`, [id]);
+  await sql.query(`update session_event set stored_at = ${hourAgo} where session_id = $1`, [id]);
+  expect((await write('')).status).toBe(200);
+  await completeAfter(20);
+  expect(await stateOf(id)).toBe('inProgress');
+  await completeAfter(31);
+  expect(await stateOf(id)).toBe('completed');
+});
+
 test('the session of a transcript is completed when nothing was added for 30 minutes, and goes on with a later line', async () => {
   const [old, empty, queued] = [await begin(), await begin(), await begin()];
   const source = { name: 'a file', type: 'transcript' };

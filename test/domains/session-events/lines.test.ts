@@ -36,7 +36,7 @@ const send = (sessionId: string, format: string, body: string, headers: Record<s
 
 type Data = {
   readonly event?: { message: string };
-  readonly line?: { event: number };
+  readonly line?: { event: number; events: number };
   readonly accumulatedText?: string;
   readonly source?: string;
 };
@@ -69,6 +69,31 @@ test('a byte order mark at the start of a request is kept, and its line is read'
   expect((await send(id, 'claude', line)).status).toBe(201);
   const [event] = await stored(id);
   expect([event?.event?.message, event?.accumulatedText]).toEqual([line, 'Hi']);
+});
+
+test('a line that fits into an event is one event, and a longer one is in as few parts as possible, which Markdown has as one', async () => {
+  const id = await createSession(gateway, key);
+  const fitting = JSON.stringify({ type: 'x', pad: '"é'.repeat(170_000) });
+  const long = `long ${'é😀"'.repeat(400_000)} the end`;
+  const [control, message] = ['\u0001'.repeat(300_000), JSON.stringify({ text: 'm'.repeat(1_000_000) })];
+  for (const line of [fitting, long, control, message]) expect((await send(id, 'jsonl', line)).status).toBe(201);
+  const events = await stored(id);
+  expect(events.map(({ line }) => line && [line.event, line.events])).toEqual([
+    undefined,
+    ...[1, 2, 3, 4].map((event) => [event, 4]),
+    [1, 1],
+    undefined,
+  ]);
+  expect(
+    events
+      .slice(1, 5)
+      .map(({ event }) => event?.message)
+      .join(''),
+  ).toBe(long);
+  const markdown = await gateway.fetch(`/v1/sessions/${id}/export?format=markdown`, {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  expect(await markdown.text()).toContain(`> ${long}`);
 });
 
 test('what a format remembers goes on in the next request: parts of a message are joined', async () => {

@@ -266,6 +266,24 @@ test('a message that arrives in parts is found once, by its last text', async ()
   expect([await found(key, 'hel'), await found(key, 'hello')]).toEqual([[], [5, 2]]);
 });
 
+test('a message that was cut off is found by all of its words, and no longer when they are redacted', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Cut off' });
+  const lines = ['An okapi ', 'and a secret quagga ', 'and'].map((content) =>
+    JSON.stringify({ type: 'message', role: 'assistant', content, delta: true }),
+  );
+  await gateway.rest('POST', `/v1/sessions/${id}/events`, {
+    key,
+    body: lines.join('\n'),
+    headers: { 'Content-Type': 'application/x-ndjson; format=gemini' },
+  });
+  await index();
+  expect(await found(key, 'okapi secret quagga')).toEqual([3]);
+  await gateway.rest('POST', `/v1/sessions/${id}/redact`, { key, body: { text: 'secret quagga' } });
+  await index();
+  expect(await found(key, 'quagga')).toEqual([]);
+});
+
 test('what is recorded while a session is indexed is indexed by the next run', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key, { title: 'Meanwhile' });

@@ -91,6 +91,18 @@ test('every line of every file, byte for byte but for credentials: blank ones, r
   );
 });
 
+test('a text that stands in other bytes of a line alone is redacted for good, too', async () => {
+  const { id } = await begin();
+  await send(id, said('a', 'the first'), '?file=s.jsonl&fromLine=1');
+  const other = said('a', 'the first', { cwd: '/only-here' });
+  await send(id, other, '?file=copy.jsonl&fromLine=1');
+  expect(JSON.stringify(await exported(id))).toContain('/only-here');
+  const { body } = await gateway.rest('POST', `/v1/sessions/${id}/redact`, { key, body: { text: '/only-here' } });
+  expect(body).toEqual({ redactedEvents: 0, redactedTexts: 0 });
+  await send(id, other, '?file=again.jsonl&fromLine=1');
+  expect(JSON.stringify(await exported(id))).not.toContain('/only-here');
+});
+
 test('409 without a transcript of Claude Code or Codex, or without its files; 404 for who cannot read it', async () => {
   const { id } = await begin();
   await send(id, said('a', 'the first'));

@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/is-object.ts';
 import { countMembers } from '../../../core/text/json-scanner.ts';
 import { WORK } from '../../../core/work-budget.ts';
+import { MAX_EVENT_BYTES } from '../event-data.ts';
 import { claude } from './claude.ts';
 import { claudeTranscript } from './claude-transcript.ts';
 import { cline } from './cline.ts';
@@ -54,8 +55,6 @@ export interface ConvertedEvent {
   readonly eventData: object;
 }
 
-/** Longer lines are in several events, and each part has at most this many characters. */
-export const MAX_PART = 60_000;
 const MAX_NAME = 100;
 const MAX_LEVELS = 500;
 
@@ -166,7 +165,10 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
         ...(found && { source }),
         providerEvent: true,
         delivery: 'persist',
-        ...bounded(draft),
+        ...bounded(
+          draft,
+          message === undefined || message.length <= MAX_SHORT ? undefined : ROOM_BYTES - jsonBytes(message),
+        ),
         ...((message !== undefined || found?.name !== undefined) && {
           event: { event: found ? name.slice(0, MAX_NAME) : 'line_part', message: message ?? '', provider },
         }),
@@ -184,49 +186,74 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
   }
 }
 
-/** The parts of a line, which never separate the two halves of a character. */
-export function partsOf(line: string): string[] {
+/** What an event has beside its part of the line and the texts of its draft, at most. */
+const FRAME_BYTES = 4096;
+const ROOM_BYTES = MAX_EVENT_BYTES - FRAME_BYTES;
+/** Such a line fits, whatever has been found in it. */
+const MAX_SHORT = 40_000;
+/** A character of a line has at most so many bytes in JSON. */
+const MAX_CHARACTER = 6;
+
+/** As few parts of a line as fit into its events, which also have what the format has found. */
+export function partsOf(line: string, drafts: readonly Draft[] = []): string[] {
+  if (line.length <= MAX_SHORT || endOfPart(line, 0, ROOM_BYTES) === line.length) return [line];
   const parts: string[] = [];
   for (let start = 0; start < line.length || parts.length === 0;) {
-    const stop = endOfPart(line, start + MAX_PART);
-    parts.push(line.slice(start, stop));
+    const draft = drafts[parts.length];
+    const own = draft ? Buffer.byteLength(JSON.stringify(bounded(draft))) : 0;
+    const stop = endOfPart(line, start, ROOM_BYTES - own);
+    parts.push(start === 0 && stop === line.length ? line : line.slice(start, stop));
     start = stop;
   }
   return parts;
 }
 
-/** Parts that are nearly as large as an event can be, for a request with so many lines that each can have few events. */
-export function largeParts(line: string): string[] {
-  if (line.length <= MAX_PART || Buffer.byteLength(JSON.stringify(line)) <= MAX_LARGE_BYTES) return [line];
-  const middle = endOfPart(line, Math.ceil(line.length / 2));
-  return [...largeParts(line.slice(0, middle)), ...largeParts(line.slice(middle))];
+/** Where the part ends that has at most so many bytes in JSON. It never separates the two halves of a character. */
+function endOfPart(line: string, start: number, bytes: number): number {
+  if ((line.length - start) * MAX_CHARACTER <= bytes) return line.length;
+  let left = bytes;
+  for (let at = start; at < line.length; at += 1) {
+    // Of a pair, the code point is more than one unit.
+    const code = line.codePointAt(at) ?? 0;
+    left -= bytesOf(code);
+    if (left < 0) return at;
+    if (code > 0xff_ff) at += 1;
+  }
+  return line.length;
 }
-const MAX_LARGE_BYTES = 1_000_000;
 
-function endOfPart(line: string, end: number): number {
-  if (end >= line.length) return line.length;
-  const code = line.charCodeAt(end - 1);
-  return code >= 0xd8_00 && code <= 0xdb_ff ? end - 1 : end;
+/** The bytes of a code point in JSON. */
+function bytesOf(code: number): number {
+  if (code < 0x20 || (code >= 0xd8_00 && code <= 0xdf_ff)) return MAX_CHARACTER;
+  if (code === 0x22 || code === 0x5c) return 2;
+  if (code < 0x80) return 1;
+  return code < 0x8_00 ? 2 : code <= 0xff_ff ? 3 : 4;
 }
 
-const bounded = ({ accumulatedText, delta, toolResult, usage, ...draft }: Draft): object => ({
+const jsonBytes = (text: string) => Buffer.byteLength(JSON.stringify(text));
+
+/** @param room the bytes that the line has left; its texts are cut there, too */
+const bounded = ({ accumulatedText, delta, toolResult, usage, ...draft }: Draft, room?: number): object => ({
   ...draft,
-  ...(delta !== undefined && { delta: cut(delta) }),
-  ...(accumulatedText !== undefined && { accumulatedText: cut(accumulatedText) }),
+  ...(delta !== undefined && { delta: cut(delta, room) }),
+  ...(accumulatedText !== undefined && { accumulatedText: cut(accumulatedText, room) }),
   ...(toolResult && {
-    toolResult: { ...toolResult, ...(toolResult.output !== undefined && { output: cut(toolResult.output) }) },
+    toolResult: { ...toolResult, ...(toolResult.output !== undefined && { output: cut(toolResult.output, room) }) },
   }),
   ...(usage && { usage: Object.fromEntries(Object.entries(usage).filter(([, amount]) => amount !== undefined)) }),
 });
 
 /** Longer texts of a line are cut: the line itself is complete. */
-function cut(text: string): string {
-  if (text.length <= MAX_TEXT) return text;
+function cut(text: string, room?: number): string {
+  const fitting = room === undefined ? text.length : endOfPart(text, 0, Math.max(0, room - NOTE_BYTES));
+  const end = Math.min(fitting, MAX_TEXT);
+  if (text.length <= end) return text;
   return `${text
-    .slice(0, MAX_TEXT)
+    .slice(0, end)
     .toWellFormed()
-    .replace(/\uFFFD$/, '')}\n[… ${text.length - MAX_TEXT} more characters in the line]`;
+    .replace(/\uFFFD$/, '')}\n[… ${text.length - end} more characters in the line]`;
 }
+const NOTE_BYTES = 100;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 

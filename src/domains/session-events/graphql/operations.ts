@@ -56,6 +56,12 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       extensions: needs<SessionEventRow>('provider'),
       resolve: ({ provider }) => provider || null,
     }),
+    isSuperseded: t.boolean({
+      description:
+        'Whether the command of a run has written this, and the transcript of its agent has it, too: outlines, Markdown, search and totals leave it out.',
+      extensions: needs<SessionEventRow>('isSuperseded'),
+      resolve: ({ isSuperseded }) => isSuperseded === true,
+    }),
     eventData: t.field({
       type: EventDataType,
       description: 'The data of the event, with typed fields.',
