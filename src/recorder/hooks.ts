@@ -7,32 +7,36 @@ import { parseArgs } from 'node:util';
 import { requireAccepted } from './gateway.ts';
 import { BASE, GATEWAY, KEY, say, SETTINGS, isAgreed, settingsProblem, UsageError } from './common.ts';
 
+/** The events of Claude Code and Gemini CLI, whose settings are alike. */
 const EVENTS = ['Stop', 'SessionEnd'];
+const GEMINI_EVENTS = ['AfterAgent', 'SessionEnd'];
 const MARK = '# workspace recorder';
 
 const claudeFile = () => join(process.env['CLAUDE_CONFIG_DIR'] || join(homedir(), '.claude'), 'settings.json');
+const geminiFile = () => join(homedir(), '.gemini', 'settings.json');
 const codexFile = () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml');
 const script = () => resolve(process.argv[1] ?? 'record.mjs');
 /**
  * The shell ends at once. What it has started yields to the agent, and starts a process of another group; without the file, nothing happens.
  * @param input what Claude Code says on standard input, such as the end of a session
  */
-const command = (input = '<&3') =>
-  `(${input === '<&3' ? 'exec 3<&0; ' : ''}nice -n 19 "${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 ${input} &)`;
-const notifyLine = () => `notify = ${JSON.stringify(['sh', '-c', command('</dev/null')])} ${MARK}`;
+const command = (input = '<&3', program = `"${process.execPath}" "${script()}" sync --hook`) =>
+  `(${input === '<&3' ? 'exec 3<&0; ' : ''}nice -n 19 ${program} >/dev/null 2>&1 ${input} &)`;
+const notifyLine = (program?: string) =>
+  `notify = ${JSON.stringify(['sh', '-c', command('</dev/null', program)])} ${MARK}`;
 
 const textIn = (path: string) => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined);
 
 const isOurs = (entry: unknown) => JSON.stringify(entry).includes('sync --hook');
 
-/** The settings of Claude Code with or without the hooks. */
-function claudeSettings(text: string | undefined, isInstalled: boolean) {
+/** The settings of Claude Code or Gemini CLI with or without the hooks. */
+function settingsWith(text: string | undefined, isInstalled: boolean, events = EVENTS, program?: string) {
   const { hooks: before = {}, ...settings }: Record<string, unknown> & { hooks?: Record<string, unknown[]> } =
     JSON.parse(text?.trim() || '{}');
   const hooks = { ...before };
-  for (const event of EVENTS) {
+  for (const event of events) {
     const others = (hooks[event] ?? []).filter((entry) => !isOurs(entry));
-    if (isInstalled) others.push({ hooks: [{ type: 'command', command: command() }] });
+    if (isInstalled) others.push({ hooks: [{ type: 'command', command: command('<&3', program) }] });
     hooks[event] = others;
     if (others.length === 0) delete hooks[event];
   }
@@ -47,15 +51,18 @@ function codexConfig(text = '', isInstalled = true) {
 
 function changes(isInstalled: boolean): { path: string; before: string | undefined; after: string }[] {
   const files = [];
-  const [claude, codex] = [claudeFile(), codexFile()];
-  if (fs.existsSync(dirname(claude))) {
-    const before = textIn(claude);
-    if (isInstalled || before !== undefined)
-      try {
-        files.push({ path: claude, before, after: claudeSettings(before, isInstalled) });
-      } catch {
-        say(`${claude} is not JSON and is left as it is`);
-      }
+  const codex = codexFile();
+  for (const [path, events] of [
+    [claudeFile(), EVENTS],
+    [geminiFile(), GEMINI_EVENTS],
+  ] as const) {
+    const before = textIn(path);
+    if (before === undefined && !(isInstalled && fs.existsSync(dirname(path)))) continue;
+    try {
+      files.push({ path, before, after: settingsWith(before, isInstalled, events) });
+    } catch {
+      say(`${path} is not JSON and is left as it is`);
+    }
   }
   if (fs.existsSync(dirname(codex))) {
     const before = textIn(codex);
@@ -77,14 +84,37 @@ function replaceFile(path: string, text: string) {
 }
 
 /** The files that have a hook of the recorder. */
-export const installedFiles = () => [claudeFile(), codexFile()].filter((path) => textIn(path)?.includes('sync --hook'));
+export const installedFiles = () =>
+  [claudeFile(), geminiFile(), codexFile(), ...MANAGED].filter((path) => textIn(path)?.includes('sync --hook'));
 
-function isSure(args: string[]) {
-  return parseArgs({ args, options: { yes: { type: 'boolean' } } }).values.yes === true;
+/** Where an administrator of a machine sets what counts for all people. */
+const MANAGED = [
+  '/etc/claude-code/managed-settings.json',
+  '/Library/Application Support/ClaudeCode/managed-settings.json',
+  '/etc/codex/managed_config.toml',
+];
+
+function readOptions(args: string[]) {
+  const options = { yes: { type: 'boolean' }, print: { type: 'string' }, at: { type: 'string' } } as const;
+  const { yes: sure = false, print, at } = parseArgs({ args, options }).values;
+  if (print !== undefined && (print !== 'managed' || at === undefined))
+    throw new UsageError('--print: must be managed, with --at and the path of the recorder on all machines');
+  return { sure, at };
+}
+
+/** What an administrator puts on the machines of others, who sign in by themselves. */
+function printManaged(at: string) {
+  if (!/^https?:\/\/[^'\s]+$/.test(GATEWAY)) throw new UsageError('the variable GATEWAY must be set');
+  const program = `env GATEWAY='${GATEWAY}' node "${at}" sync --hook --managed`;
+  process.stdout.write(
+    `managed-settings.json of Claude Code:\n${settingsWith(undefined, true, EVENTS, program)}
+managed_config.toml of Codex:\n${notifyLine(program)}\n`,
+  );
 }
 
 export async function runInstall(args: string[]) {
-  const sure = isSure(args);
+  const { sure, at } = readOptions(args);
+  if (at !== undefined) return printManaged(at);
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
   await requireAccepted();
@@ -102,7 +132,7 @@ export async function runInstall(args: string[]) {
 }
 
 export async function runUninstall(args: string[]) {
-  const sure = isSure(args);
+  const { sure } = readOptions(args);
   const files = changes(false);
   for (const { path } of files) say(`the hook is taken out of ${path}`);
   if (

@@ -4,9 +4,10 @@ import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { BASE, isAgreed, SAVED, say, settingsProblem, textOf, UsageError, withMap } from './common.ts';
+import { BASE, GATEWAY, isAgreed, SAVED, say, settingsProblem, textOf, UsageError, withMap } from './common.ts';
 import { type Cursor, Cursors } from './cursors.ts';
 import { describe, isLeftOut } from './description.ts';
+import { readLogin } from './logins.ts';
 import { clearError, noteError } from './status.ts';
 import { leaveToOther, locked } from './lock.ts';
 import { type Found, findFiles, identify, type Transcript, TRANSCRIPT_AGENTS } from './transcript-files.ts';
@@ -27,6 +28,7 @@ function readOptions(args: string[]) {
     'dry-run': { type: 'boolean' },
     yes: { type: 'boolean' },
     hook: { type: 'boolean' },
+    managed: { type: 'boolean' },
     spool: { type: 'string', default: BASE },
     wait: { type: 'string', default: '600' },
   } as const;
@@ -157,7 +159,7 @@ export async function runImport(args: string[]) {
 
 export async function runSync(args: string[]) {
   const options = readOptions(args);
-  if (options.hook) return startInBackground(options.spool, await endedSession());
+  if (options.hook) return startInBackground(options, await endedSession());
   try {
     await syncAll(options);
     if (process.exitCode === 1) noteError('some transcripts are not sent; node record.mjs sync says why');
@@ -171,7 +173,8 @@ export async function runSync(args: string[]) {
 async function syncAll(options: Options) {
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
-  const from = Math.max(options.from, SAVED.since ?? 0);
+  // What was there before a person has signed in is sent by `import` only.
+  const from = Math.max(options.from, SAVED.since ?? (options.managed ? (readLogin(GATEWAY)?.since ?? 0) : 0));
   await locked(options.spool, async () => {
     const cursors = new Cursors(options.spool);
     await sendAll(dueTranscripts({ ...options, from }, cursors), cursors, options, undefined);
@@ -209,14 +212,17 @@ async function completeEnded(cursors: Cursors, { spool, waitMs }: Options) {
 }
 
 /** A hook must not delay the agent, whatever happens. */
-function startInBackground(base: string, ended: string | undefined) {
+function startInBackground({ spool: base, managed }: Options, ended: string | undefined) {
+  // Until somebody has signed in, nothing is kept.
+  if (managed && settingsProblem() !== undefined) return;
   try {
     if (ended !== undefined) {
       fs.mkdirSync(base, { recursive: true, mode: 0o700 });
       fs.appendFileSync(join(base, ENDED), `${ended}\n`, { mode: 0o600 });
     }
     if (leaveToOther(base)) return;
-    spawn(process.execPath, [process.argv[1] ?? '', 'sync'], { detached: true, stdio: 'ignore' })
+    const args = [process.argv[1] ?? '', 'sync', ...(managed ? ['--managed'] : [])];
+    spawn(process.execPath, args, { detached: true, stdio: 'ignore' })
       .on('error', () => undefined)
       .unref();
   } catch {

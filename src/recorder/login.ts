@@ -114,7 +114,7 @@ export async function signIn(gateway: string, server: Server, pause: Wait) {
   say('waiting for the consent');
   const form = { grant_type: GRANT_TYPE, device_code: deviceCode, client_id: CLIENT_ID, resource };
   const tokens = await poll(tokenEndpoint, form, answer, pause);
-  return { gateway, clientId: CLIENT_ID, resource, tokenEndpoint, revocationEndpoint, ...tokens };
+  return { gateway, clientId: CLIENT_ID, resource, tokenEndpoint, revocationEndpoint, since: Date.now(), ...tokens };
 }
 
 async function poll(

@@ -23,6 +23,8 @@ export interface Login {
   refreshToken?: string;
   /** in milliseconds since 1970 */
   refreshAt: number;
+  /** When the person has signed in; undefined of a login of 1.0. */
+  since?: number;
 }
 
 export function readLogin(gateway: string): Login | undefined {
