@@ -181,13 +181,16 @@ export function requireAccess(
 ): void {
   requireScopes(actor, scopes);
   if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
-    throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
+    throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`, {
+      scopes: anyScopeOf.scopes.map((scope) => [scope]),
+    });
   if (isForPeople) requirePerson(actor);
-  if (role === 'member' && actor.organization?.role === 'viewer') throw new ForbiddenError(VIEWERS_READ);
+  if (role === 'member' && actor.organization?.role === 'viewer') throw new ForbiddenError(VIEWERS_READ, { role });
   if (!inOrganization) return;
   const organization = requireOrganization(actor, organizationId);
   if (role === 'admin') requireAdmin(actor);
-  if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
+  if (subscription && !subscription.isMetBy(organization.subscriptions))
+    throw new ForbiddenError(subscription.message, { subscription: true });
 }
 
 const VIEWERS_READ = 'your role in the organization is viewer, which reads and changes nothing';
@@ -214,10 +217,10 @@ export function requireScopes(actor: Actor, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !actor.scopes.has(scope));
   if (missing.length === 0) return;
   if (actor.organization?.role === 'viewer' && missing.every((scope) => ofViewers(scope) === undefined))
-    throw new ForbiddenError(VIEWERS_READ);
+    throw new ForbiddenError(VIEWERS_READ, { role: 'member' });
   const credential = actor.kind === 'OAUTH_GRANT' ? 'grant' : 'API key';
   const word = missing.length === 1 ? 'scope' : 'scopes';
-  throw new ForbiddenError(`the ${credential} lacks the ${word} ${missing.join(', ')}`, scopes);
+  throw new ForbiddenError(`the ${credential} lacks the ${word} ${missing.join(', ')}`, { scopes: [missing] }, scopes);
 }
 
 /**
@@ -239,7 +242,8 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
 /** @throws ForbiddenError (403) if the caller is not an administrator of the organization. */
 export function requireAdmin(actor: Actor): ActingOrganization {
   const organization = requireOrganization(actor);
-  if (organization.role !== 'admin') throw new ForbiddenError('only administrators of the organization can do this');
+  if (organization.role !== 'admin')
+    throw new ForbiddenError('only administrators of the organization can do this', { role: 'admin' });
   return organization;
 }
 

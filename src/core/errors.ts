@@ -199,25 +199,46 @@ function describeAll(faults: readonly Fault[]): Message {
   return { rest: described.map(inRest).join('; '), graphql: described.map(inGraphQL).join('; ') };
 }
 
+/** What a caller lacks: all scopes of one of the lists, a role, a subscription. */
+export interface Missing {
+  readonly scopes?: readonly (readonly string[])[];
+  readonly role?: 'admin' | 'member';
+  readonly subscription?: boolean;
+}
+
 export class ForbiddenError extends DomainError {
   static readonly kind = 'forbidden';
+  /** Undefined if nothing of it would help. */
+  readonly missing: Missing | undefined;
   /** The scopes that are needed, if the caller lacks some of them. */
   readonly scopes: readonly string[];
 
-  constructor(message: Message, scopes: readonly string[] = []) {
+  constructor(message: Message, missing?: Missing, scopes: readonly string[] = []) {
     super(ForbiddenError.kind, message);
+    this.missing = missing;
     this.scopes = scopes;
+  }
+
+  override get details(): Readonly<Record<string, unknown>> | undefined {
+    return this.missing && { missing: { scopes: [], ...this.missing } };
   }
 }
 
 export class NotFoundError extends DomainError {
   static readonly kind = 'notFound';
+  /** The GraphQL type of the object; undefined if several are missing, or something that is no object. */
+  readonly type: string | undefined;
 
   /** @param found The message, or one fault for each thing that is missing. */
-  constructor(found: string | readonly Fault[]) {
+  constructor(found: string | readonly Fault[], type?: string) {
     const faults = typeof found === 'string' ? undefined : withCount(found, found.length - WORK.faults);
     const message = typeof found === 'string' ? found : describeAll(faults ?? []);
     super(NotFoundError.kind, message, { path: faults?.[0]?.path, faults });
+    this.type = type;
+  }
+
+  override get details(): Readonly<Record<string, unknown>> | undefined {
+    return this.type === undefined ? undefined : { type: this.type };
   }
 }
 
@@ -228,13 +249,28 @@ export class ConflictError extends DomainError {
   readonly reason: ConflictReason;
   /** The object that was not changed, for the client that has read an older version of it. */
   readonly current: ObjectReference | undefined;
+  /** The maximum number, for `LIMIT_REACHED`. */
+  readonly limit: number | undefined;
 
-  constructor(reason: ConflictReason, message: Message, path: readonly string[] = [], current?: ObjectReference) {
+  constructor(
+    reason: ConflictReason,
+    message: Message,
+    path: readonly string[] = [],
+    { current, limit }: { readonly current?: ObjectReference | undefined; readonly limit?: number | undefined } = {},
+  ) {
     super(ConflictError.kind, describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
     this.reason = reason;
     this.current = current;
+    this.limit = limit;
+  }
+
+  override get details(): Readonly<Record<string, unknown>> | undefined {
+    return this.limit === undefined ? undefined : { limit: this.limit };
   }
 }
+
+export const limitReached = (limit: number, message: Message, path?: readonly string[]): ConflictError =>
+  new ConflictError('LIMIT_REACHED', message, path, { limit });
 
 /** An object by the GraphQL type of its noun, and its key within it. */
 export interface ObjectReference {
@@ -242,7 +278,18 @@ export interface ObjectReference {
   readonly key: string;
 }
 
+/** Why a remote server failed, where that is known. */
+export const REMOTE_FAILURES = Object.freeze({
+  UPSTREAM_UNREACHABLE: 'No connection, or the connection was lost.',
+  UPSTREAM_NOT_MCP: 'The server does not answer as the protocol requires.',
+  UPSTREAM_TIMEOUT: 'The server did not answer in time.',
+  UPSTREAM_RATE_LIMITED: 'The server refuses more requests at present.',
+  ANSWER_TOO_LARGE: 'The answer of the server is too large.',
+});
+export type RemoteFailureReason = keyof typeof REMOTE_FAILURES;
+
 interface RemoteFailure {
+  readonly reason?: RemoteFailureReason;
   readonly kind?: 'remoteFailed' | 'remoteTimedOut' | 'rateLimited';
   readonly headers?: Record<string, string>;
 }
@@ -251,8 +298,19 @@ interface RemoteFailure {
 export class RemoteFailedError extends DomainError {
   static readonly kind = 'remoteFailed';
 
-  constructor(message: string, cause?: unknown, { kind = RemoteFailedError.kind, headers = {} }: RemoteFailure = {}) {
+  readonly reason: RemoteFailureReason | undefined;
+
+  constructor(
+    message: string,
+    cause?: unknown,
+    { kind = RemoteFailedError.kind, headers = {}, reason }: RemoteFailure = {},
+  ) {
     super(kind, message, { cause, headers });
+    this.reason = reason;
+  }
+
+  override get details(): Readonly<Record<string, unknown>> | undefined {
+    return this.reason === undefined ? undefined : { reason: this.reason };
   }
 }
 
@@ -273,11 +331,28 @@ export function relocated(error: unknown, relocate: <Found extends Fault>(fault:
     return new ValidationError(error.faults.slice(0, WORK.faults).map(relocate), error.unlisted);
   if (!(error instanceof ConflictError)) return error;
   const { message, path } = relocate(error.faults[0]);
-  return new ConflictError(error.reason, message, path, error.current);
+  return new ConflictError(error.reason, message, path, error);
 }
 
 /** A missing, deleted or foreign row: all three have the same message. */
-export const notFound = (what: string): NotFoundError => new NotFoundError(`${what} not found`);
+export const notFound = (what: string): NotFoundError => new NotFoundError(`${what} not found`, typeNamed(what));
+
+/** The GraphQL types of nouns with another name, or without a type. */
+const TYPES = new Map<string, string | undefined>([
+  ['MCP connection', 'McpServer'],
+  ['delivery', 'WebhookDelivery'],
+  ['invitation', 'OrganizationInvitation'],
+  ['member', 'OrganizationMember'],
+  ['suspended member', 'OrganizationMember'],
+  ['identity provider', undefined],
+  ['resource', undefined],
+  ['broadcast', undefined],
+]);
+
+function typeNamed(noun: string): string | undefined {
+  const words = noun.split(' ').map((word) => word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase());
+  return TYPES.has(noun) ? TYPES.get(noun) : words.join('');
+}
 
 /** A name, or another unique `field`, that `holder` has already, such as `another organization`. */
 export function nameTaken(name: string, holder: string, field = 'name', path = [field]): ConflictError {

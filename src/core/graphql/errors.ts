@@ -13,6 +13,7 @@ import {
   INPUT_FAULT_CODES,
   type InputFault,
   NotFoundError,
+  REMOTE_FAILURES,
   RemoteFailedError,
   ValidationError,
 } from '../errors.ts';
@@ -131,6 +132,10 @@ builder.objectType(ConflictError, {
       type: ConflictReasonEnum,
       description: 'The reason, so that a client can react to it.',
     }),
+    limit: t.exposeInt('limit', {
+      nullable: true,
+      description: 'For `LIMIT_REACHED` the maximum number.',
+    }),
     current: t.field({
       type: builder.nodeInterfaceRef(),
       nullable: true,
@@ -143,17 +148,39 @@ builder.objectType(ConflictError, {
   }),
 });
 
-const TYPED_ERRORS = [
-  [ForbiddenError, 'ForbiddenError', 'The key lacks a scope, or the caller a role or a subscription.'],
-  [NotFoundError, 'NotFoundError', 'The object that the input refers to is missing, deleted or foreign.'],
-  [RemoteFailedError, 'RemoteFailedError', 'The remote MCP server or its authorization server failed.'],
-] as const;
+export const ForbiddenErrorType = builder.objectType(ForbiddenError, {
+  name: 'ForbiddenError',
+  description: 'The key lacks a scope, or the caller a role or a subscription.',
+  interfaces: [ErrorInterface],
+  isTypeOf: (value) => value instanceof ForbiddenError,
+});
 
-for (const [errorClass, name, description] of TYPED_ERRORS) {
-  builder.objectType(errorClass, {
-    name,
-    description,
-    interfaces: [ErrorInterface],
-    isTypeOf: (value) => value instanceof errorClass,
-  });
-}
+builder.objectType(NotFoundError, {
+  name: 'NotFoundError',
+  description: 'The object that the input refers to is missing, deleted or foreign.',
+  interfaces: [ErrorInterface],
+  isTypeOf: (value) => value instanceof NotFoundError,
+  fields: (t) => ({
+    type: t.exposeString('type', {
+      nullable: true,
+      description: 'The type of the object in this schema. Null if several are missing.',
+    }),
+  }),
+});
+
+builder.objectType(RemoteFailedError, {
+  name: 'RemoteFailedError',
+  description: 'The remote MCP server or its authorization server failed.',
+  interfaces: [ErrorInterface],
+  isTypeOf: (value) => value instanceof RemoteFailedError,
+  fields: (t) => ({
+    reason: t.expose('reason', {
+      type: builder.enumType('RemoteFailureReason', {
+        description: 'Why a remote MCP server failed.',
+        values: describedValues(REMOTE_FAILURES),
+      }),
+      nullable: true,
+      description: 'Why it failed. Null if that is not known, or if the authorization server failed.',
+    }),
+  }),
+});

@@ -22,7 +22,7 @@ export function requireUnchanged(
     'CHANGED_MEANWHILE',
     `the object was changed at ${updatedAt.toISOString()}; read it again and repeat the change`,
     ['expectedUpdatedAt'],
-    object,
+    { current: object },
   );
 }
 

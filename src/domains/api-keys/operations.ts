@@ -1,5 +1,13 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import {
+  ConflictError,
+  ForbiddenError,
+  NotFoundError,
+  invalid,
+  notFound,
+  unauthenticated,
+  limitReached,
+} from '../../core/errors.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type CredentialKind, type Scope, requireOrganization, requireScopes } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
@@ -226,8 +234,8 @@ async function refuseTooMany(
   });
   if (active < MAX_ACTIVE_KEYS) return;
   const whose = organizationId === null ? ' that are bound to no organization' : ' in an organization';
-  throw new ConflictError(
-    'LIMIT_REACHED',
+  throw limitReached(
+    MAX_ACTIVE_KEYS,
     isOfServiceAccount
       ? `a service account has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`
       : `a user has at most ${MAX_ACTIVE_KEYS} active API keys${whose}; revoke one first`,
@@ -367,22 +375,6 @@ export const listApiKeys = defineOperation({
       ...(includeRevoked !== true && { isActive: true as const }),
     };
     return API_KEYS.read(context, { ...asked, filter: listed, organizationId }, selected);
-  },
-});
-
-/** Other people's sign-ins are in no list. */
-export const listSignIns = defineOperation({
-  name: 'listSignIns',
-  description:
-    "The caller's sign-ins in browsers: those without an organization, and those with a key of the organization that the request acts in. Only open ones, unless `includeRevoked` is true. `revokeApiKey` ends one.",
-  access: READ_API_KEYS,
-  run: (context, { filter, ...asked }: Asked<ApiKeyFilter, ApiKeyOrderField>, selected?: Columns<ApiKeyRow>) => {
-    const { includeRevoked, ...conditions } = filter;
-    const { actor, now } = context;
-    const open = includeRevoked ? {} : { isActive: true as const, openAt: now().toISOString() };
-    const userIds = (conditions.userIds ?? [actor.userId]).filter((id) => id === actor.userId);
-    const own = { ...conditions, ...open, kind: 'SIGN_IN' as const, userIds };
-    return API_KEYS.read(context, { ...asked, filter: own }, selected);
   },
 });
 

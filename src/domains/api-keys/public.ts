@@ -9,7 +9,6 @@ export {
   issueApiKey,
   issueApiKeyLike,
   listApiKeys,
-  listSignIns,
   readApiKeys,
   recordUnboundKey,
   requireNotStronger,
@@ -22,4 +21,4 @@ export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS, requireScopesOf } from './policy.ts';
 export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, blockKeys, noteKeyUse, revokeKeys } from './queries.ts';
 export { apiKeyDocument, createdApiKeyDocument, toApiKey, toCreatedApiKey } from './documents.ts';
-export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn } from './sign-ins.ts';
+export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn, listSignIns } from './sign-ins.ts';

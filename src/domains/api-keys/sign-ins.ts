@@ -1,12 +1,17 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { SCOPES_OF_PEOPLE } from '../../core/access.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { User } from '../users/public.ts';
 import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
+import type { ApiKeyFilter } from './input.ts';
+import { READ_API_KEYS } from './policy.ts';
+import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow } from './queries.ts';
 
 /** Sign-ins of browsers: credentials without a secret, which a cookie names. */
 
@@ -119,3 +124,19 @@ export const deleteOldCredentials =
     const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
     return Number(numDeletedRows);
   };
+
+/** Other people's sign-ins are in no list. */
+export const listSignIns = defineOperation({
+  name: 'listSignIns',
+  description:
+    "The caller's sign-ins in browsers: those without an organization, and those with a key of the organization that the request acts in. Only open ones, unless `includeRevoked` is true. `revokeApiKey` ends one.",
+  access: READ_API_KEYS,
+  run: (context, { filter, ...asked }: Asked<ApiKeyFilter, ApiKeyOrderField>, selected?: Columns<ApiKeyRow>) => {
+    const { includeRevoked, ...conditions } = filter;
+    const { actor, now } = context;
+    const open = includeRevoked ? {} : { isActive: true as const, openAt: now().toISOString() };
+    const userIds = (conditions.userIds ?? [actor.userId]).filter((id) => id === actor.userId);
+    const own = { ...conditions, ...open, kind: 'SIGN_IN' as const, userIds };
+    return API_KEYS.read(context, { ...asked, filter: own }, selected);
+  },
+});

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { requireOrganization } from '../../core/access.ts';
-import { ConflictError } from '../../core/errors.ts';
+import { ConflictError, limitReached } from '../../core/errors.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
@@ -27,8 +27,8 @@ export const deleteObjectOccurrences = defineOperation({
     // Resolved now, because the identifiers can change before the job runs.
     const object = await findObject(em, organizationId, input);
     if (object.emails.length + object.utks.length > WORK.erasedIdentifiers)
-      throw new ConflictError(
-        'LIMIT_REACHED',
+      throw limitReached(
+        WORK.erasedIdentifiers,
         `the contact has more than ${WORK.erasedIdentifiers} registered e-mail addresses and tokens; remove some of them, and delete their occurrences by email or utk`,
       );
     const at = now();

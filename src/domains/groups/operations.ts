@@ -2,7 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, invalid, nameTaken, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, invalid, nameTaken, notFound, limitReached } from '../../core/errors.ts';
 import type { GroupId, OrganizationId, UserId } from '../../core/ids.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { givenNames } from '../../core/keys-of.ts';
@@ -46,7 +46,7 @@ export async function insertGroup(
   },
 ): Promise<Group> {
   if ((await em.count(Group, { organization: organizationId })) >= MAX_GROUPS)
-    throw new ConflictError('LIMIT_REACHED', `an organization has at most ${MAX_GROUPS} groups; delete one first`);
+    throw limitReached(MAX_GROUPS, `an organization has at most ${MAX_GROUPS} groups; delete one first`);
   const at = now();
   const group = em.create(Group, {
     scimName: null,

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
-import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, limitReached } from '../../core/errors.ts';
 import type { InvitationId } from '../../core/ids.ts';
 import { ANYBODY, type Role, SCOPES_OF_PEOPLE, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
@@ -82,8 +82,8 @@ export const inviteOrganizationMember = defineOperation({
       throw new ConflictError('NAME_TAKEN', `${email} is already a member of the organization`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
     if ((await INVITATIONS.count(context, {})) >= MAX_OPEN_INVITATIONS)
-      throw new ConflictError(
-        'LIMIT_REACHED',
+      throw limitReached(
+        MAX_OPEN_INVITATIONS,
         `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
       );
     const token = generateInvitationToken();

@@ -105,7 +105,7 @@ export const handleTaken = (handle: string, path: readonly string[] = ['handle']
 /** @throws ForbiddenError unless the caller may take a reserved handle. */
 export function requireReuser(actor: Actor, reuseHandle: boolean | undefined): void {
   if (reuseHandle === true && requireOrganization(actor).role !== 'admin')
-    throw new ForbiddenError('only an administrator of the organization can use a handle again');
+    throw new ForbiddenError('only an administrator of the organization can use a handle again', { role: 'admin' });
 }
 
 /** Reserves the handle of a connection that is deleted or gets another one. */

@@ -56,7 +56,9 @@ export function requireManager(actor: Actor, visibility: Visibility): ActingOrga
   if (visibility === 'personal' && actor.isServiceAccount === true)
     throw new ForbiddenError('a service account has no personal MCP connections; use a shared one');
   if (!manages(organization, visibility))
-    throw new ForbiddenError('only an administrator of the organization can manage shared MCP connections');
+    throw new ForbiddenError('only an administrator of the organization can manage shared MCP connections', {
+      role: 'admin',
+    });
   return organization;
 }
 

@@ -1,14 +1,6 @@
-import { ConflictError, RemoteFailedError } from '../../core/errors.ts';
+import { ConflictError, RemoteFailedError, type RemoteFailureReason } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { UsableConnection } from '../mcp-connections/public.ts';
-
-/** Why the exchange with an MCP server failed, in the `data.code` of JSON-RPC errors. */
-export type UpstreamCode =
-  | 'UPSTREAM_UNREACHABLE'
-  | 'UPSTREAM_NOT_MCP'
-  | 'UPSTREAM_TIMEOUT'
-  | 'UPSTREAM_RATE_LIMITED'
-  | 'ANSWER_TOO_LARGE';
 
 const KINDS = {
   UPSTREAM_UNREACHABLE: 'remoteFailed',
@@ -16,22 +8,22 @@ const KINDS = {
   UPSTREAM_TIMEOUT: 'remoteTimedOut',
   UPSTREAM_RATE_LIMITED: 'rateLimited',
   ANSWER_TOO_LARGE: 'remoteFailed',
-} as const satisfies Record<UpstreamCode, string>;
+} as const satisfies Record<RemoteFailureReason, string>;
 
 /** The exchange with an MCP server failed. */
 export class UpstreamError extends RemoteFailedError {
-  readonly upstreamCode: UpstreamCode;
+  declare readonly reason: RemoteFailureReason;
 
   constructor(
-    upstreamCode: UpstreamCode,
+    reason: RemoteFailureReason,
     message: string,
     { cause, retryAfter }: { cause?: unknown; retryAfter?: string | null } = {},
   ) {
     super(message, cause, {
-      kind: KINDS[upstreamCode],
+      reason,
+      kind: KINDS[reason],
       ...(retryAfter != null && { headers: { 'Retry-After': retryAfter } }),
     });
-    this.upstreamCode = upstreamCode;
   }
 }
 

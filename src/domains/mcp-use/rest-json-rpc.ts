@@ -37,7 +37,7 @@ function failedResult({ message }: Error, id: unknown, withType: boolean): strin
 
 /** The code of an error that is answered as JSON-RPC; undefined for those that every operation has. */
 function codeOf(error: unknown): string | undefined {
-  if (error instanceof UpstreamError) return error.upstreamCode;
+  if (error instanceof UpstreamError) return error.reason;
   if (error instanceof AuthorizationRequiredError) return 'AUTHORIZATION_REQUIRED';
   if (error instanceof AmbiguousResourceError) return 'AMBIGUOUS_RESOURCE';
   if (!(error instanceof DomainError)) return undefined;

@@ -223,9 +223,9 @@ function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord |
       return allowed === undefined ? event.bytes : Buffer.from(withData(event, allowed));
     },
     lastEvent: (error) =>
-      !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')
+      !isAwaited || (canResume && error.reason === 'UPSTREAM_UNREACHABLE')
         ? undefined
-        : `event: message\ndata: ${errorText(message.id, SERVER_ERROR, error.message, { code: error.upstreamCode })}\n\n`,
+        : `event: message\ndata: ${errorText(message.id, SERVER_ERROR, error.message, { code: error.reason })}\n\n`,
     onEnd: async (bytes) => {
       endChecks();
       call.end();

@@ -53,7 +53,7 @@ export class ServerRound {
       const answer = await Promise.race([work((run) => this.#exchange(connection, share, run)), this.#over]);
       return { answer, isDropped: () => share.isDropped };
     } catch (error) {
-      const isLate = error instanceof UpstreamError && error.upstreamCode === 'UPSTREAM_TIMEOUT';
+      const isLate = error instanceof UpstreamError && error.reason === 'UPSTREAM_TIMEOUT';
       if (isFailureNoted && isLate && share.wasAsked)
         await noteRefusal(this.#context, connection, new RemoteFailedError(error.message));
       throw error;

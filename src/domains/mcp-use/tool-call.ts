@@ -207,6 +207,6 @@ async function callTool(call: Call, { tool, params, id, onNotification }: ToolCa
 
 /** Whether the server may have run a call that failed with this error. */
 function mayHaveRun(error: unknown): boolean {
-  if (error instanceof UpstreamError) return error.upstreamCode !== 'UPSTREAM_RATE_LIMITED';
+  if (error instanceof UpstreamError) return error.reason !== 'UPSTREAM_RATE_LIMITED';
   return !(error instanceof AuthorizationRequiredError);
 }

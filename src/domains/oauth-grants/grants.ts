@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { Scope } from '../../core/access.ts';
-import { ConflictError } from '../../core/errors.ts';
+import { limitReached } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { ApiKey, type ApiKeyTables } from '../api-keys/public.ts';
@@ -40,8 +40,8 @@ export async function createGrant(em: EntityManager, grant: NewGrant, at: Date):
   if (signedInWithId !== null && !key) return undefined;
   const others = { kind: 'OAUTH_GRANT' as const, user: userId, organization: organizationId, revokedAt: null };
   if ((await em.count(ApiKey, { ...others, expiresAt: { $gt: at } })) >= MAX_ACTIVE_GRANTS)
-    throw new ConflictError(
-      'LIMIT_REACHED',
+    throw limitReached(
+      MAX_ACTIVE_GRANTS,
       `a person has at most ${MAX_ACTIVE_GRANTS} connected apps in an organization; revoke one first`,
     );
   const created = em.create(ApiKey, {

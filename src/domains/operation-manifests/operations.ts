@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
-import { ConflictError } from '../../core/errors.ts';
+import { ConflictError, limitReached } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { defineOperation } from '../../core/operation.ts';
 import { listOf } from '../../core/postgres/reading/queries.ts';
@@ -41,7 +41,7 @@ export const publishOperationManifest = defineOperation({
     manifest.bytes += bytes;
     manifest.lastUsedAt = at;
     if (manifest.operationCount > WORK.manifestOperations)
-      throw new ConflictError('LIMIT_REACHED', `a manifest has at most ${WORK.manifestOperations} operations`);
+      throw limitReached(WORK.manifestOperations, `a manifest has at most ${WORK.manifestOperations} operations`);
     await em.flush();
     await insertDocuments(em, organization.id, manifest, added);
     return manifest;
@@ -81,8 +81,8 @@ async function requireRoom(
     .where('organization_id', '=', organizationId)
     .executeTakeFirstOrThrow();
   if (count + more.manifests > WORK.manifests || bytes + more.bytes > WORK.manifestBytes)
-    throw new ConflictError(
-      'LIMIT_REACHED',
+    throw limitReached(
+      WORK.manifests,
       `an organization has at most ${WORK.manifests} manifests with ${WORK.manifestBytes} bytes; those that were not used for 90 days are deleted`,
     );
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { ConflictError, type DomainError, nameTaken } from '../../core/errors.ts';
+import { ConflictError, type DomainError, nameTaken, limitReached } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
@@ -32,8 +32,8 @@ export async function requireRoomToOwn(em: EntityManager, userId: UserId): Promi
     )
     .execute();
   if (owned.length < MAX_OWNED_ORGANIZATIONS) return;
-  throw new ConflictError(
-    'LIMIT_REACHED',
+  throw limitReached(
+    MAX_OWNED_ORGANIZATIONS,
     `a person can own at most ${MAX_OWNED_ORGANIZATIONS} organizations, as creator or administrator; delete one first, or leave one`,
   );
 }

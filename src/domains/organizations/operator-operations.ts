@@ -1,5 +1,5 @@
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
-import { notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import type { ProductFamily, SubscriptionLevel } from '../../core/config.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { Organization } from './entity.ts';
@@ -14,7 +14,7 @@ export const setSubscription = async (
 ): Promise<Organization> =>
   em.transactional(async (transaction) => {
     const organization = await transaction.findOne(Organization, { slug });
-    if (!organization) throw notFound(`organization ${slug}`);
+    if (!organization) throw new NotFoundError(`organization ${slug} not found`);
     if (organization.subscriptions[family] === level) return organization;
     organization.subscriptions = { ...organization.subscriptions, [family]: level };
     organization.updatedAt = now();

@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { type Actor, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget, newValues } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound, limitReached } from '../../core/errors.ts';
 import type { ApiKeyId, ServiceAccountId } from '../../core/ids.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { givenNames } from '../../core/keys-of.ts';
@@ -52,8 +52,8 @@ export const createServiceAccount = defineOperation({
     const { id: organizationId } = requireOrganization(actor);
     await lockOrganization(em, organizationId);
     if ((await em.count(User, inOrganization(actor))) >= MAX_SERVICE_ACCOUNTS)
-      throw new ConflictError(
-        'LIMIT_REACHED',
+      throw limitReached(
+        MAX_SERVICE_ACCOUNTS,
         `an organization has at most ${MAX_SERVICE_ACCOUNTS} service accounts; delete one first`,
       );
     const at = now();

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
-import { notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
@@ -75,7 +75,7 @@ async function requireScope(em: EntityManager, { sessionId, organization }: Rete
   }
   if (organization !== undefined) {
     const named = tables.selectFrom('organization').select('id').where('slug', '=', organization);
-    if (!(await named.executeTakeFirst())) throw notFound(`organization ${organization}`);
+    if (!(await named.executeTakeFirst())) throw new NotFoundError(`organization ${organization} not found`);
   }
 }
 

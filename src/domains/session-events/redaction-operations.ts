@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
-import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, limitReached } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
 import { eraseLateAnswers, eraseStoredAnswers } from '../../core/stored-answers.ts';
@@ -82,8 +82,8 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
     for (const name of MEMORIES)
       if (stream?.[name] != null) stream[name] = FormatMemory.parse(stream[name]).withoutTexts(items);
   } else if ((await countEvents(em, place)) > WORK.redactedEvents)
-    throw new ConflictError(
-      'LIMIT_REACHED',
+    throw limitReached(
+      WORK.redactedEvents,
       `a text can be redacted in at most ${WORK.redactedEvents} events of a session; redact the events that have it by eventIds`,
       ['text'],
     );

@@ -74,5 +74,5 @@ export function requireChange<Session extends Ownership>(
   const caller = callerOf(actor);
   if (!session || !isWithin(readableBy(caller), session)) throw notFound(what);
   if (!isWithin(changeableBy(caller), session))
-    throw new ForbiddenError('only the creator of the session and administrators can change it');
+    throw new ForbiddenError('only the creator of the session and administrators can change it', { role: 'admin' });
 }

@@ -1,7 +1,7 @@
 import type { RequiredEntityData } from '@mikro-orm/postgresql';
 import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound, limitReached } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -163,7 +163,7 @@ export const recordArtifact = defineOperation({
   run: async ({ em, actor, now, newId }, { sessionId, type }) => {
     const session = await lockSession(em, actor, sessionId);
     if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
-      throw new ConflictError('LIMIT_REACHED', `a session has at most ${MAX_ARTIFACTS} artifacts`);
+      throw limitReached(MAX_ARTIFACTS, `a session has at most ${MAX_ARTIFACTS} artifacts`);
     const at = now();
     session.updatedAt = at;
     const artifact = em.create(Artifact, {
@@ -200,7 +200,7 @@ export const recordPullRequest = defineOperation({
     session.updatedAt = at;
     const known = await em.findOne(PullRequest, { artifact, url: input.url });
     if (!known && (await em.count(PullRequest, { artifact })) >= MAX_PULL_REQUESTS)
-      throw new ConflictError('LIMIT_REACHED', `an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
+      throw limitReached(MAX_PULL_REQUESTS, `an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
     const pullRequest =
       known ??
       em.create(PullRequest, {

@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { requireOrganization } from '../../core/access.ts';
 import { type AuditTarget, newValues } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, invalid, notFound, limitReached } from '../../core/errors.ts';
 import { publishToFeed } from '../../core/feed.ts';
 import type { WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
@@ -81,10 +81,7 @@ export const createWebhook = defineOperation({
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     if ((await em.count(Webhook, { organization: organization.id })) >= MAX_WEBHOOKS)
-      throw new ConflictError(
-        'LIMIT_REACHED',
-        `an organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`,
-      );
+      throw limitReached(MAX_WEBHOOKS, `an organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`);
     const at = now();
     const webhook = em.create(Webhook, {
       id: newId(),
@@ -296,7 +293,7 @@ async function queueDelivery(
 ): Promise<DeliveryRow> {
   // The locked row of the webhook makes concurrent requests wait.
   if ((await countQueued(em, organization.id, webhookId)) >= MAX_QUEUED)
-    throw new ConflictError('LIMIT_REACHED', `at most ${MAX_QUEUED} messages to a webhook wait; try again later`);
+    throw limitReached(MAX_QUEUED, `at most ${MAX_QUEUED} messages to a webhook wait; try again later`);
   const row: DeliveryRow = {
     ...message,
     id: newId(),

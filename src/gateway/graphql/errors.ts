@@ -1,9 +1,10 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
 import type { Logger } from 'pino';
-import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../../core/errors.ts';
+import { CODE_OF, DomainError, type ErrorKind, ForbiddenError, type Missing, STATUS_OF } from '../../core/errors.ts';
 import { answerTooLarge, isLarger, isSurelyLarger } from '../../core/answer-size.ts';
 import type { RequestBudget } from '../../core/postgres/reading/request-budget.ts';
+import { enumName } from '../../core/text/wording.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
 
@@ -41,9 +42,17 @@ export function withoutFoundValue(error: GraphQLError): GraphQLError {
   });
 }
 
-const extensionsOf = ({ code, inputPath: path }: DomainError): Record<string, unknown> => ({
-  code,
-  ...(path.length > 0 && { path }),
+const namedInSchema = ({ scopes = [], role, subscription }: Missing) => ({
+  scopes,
+  ...(role && { role: enumName(role) }),
+  ...(subscription && { subscription }),
+});
+
+const extensionsOf = (error: DomainError): Record<string, unknown> => ({
+  code: error.code,
+  ...error.details,
+  ...(error instanceof ForbiddenError && error.missing && { missing: namedInSchema(error.missing) }),
+  ...(error.inputPath.length > 0 && { path: error.inputPath }),
 });
 
 /**

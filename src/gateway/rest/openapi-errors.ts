@@ -106,6 +106,17 @@ export const ERROR_SCHEMAS = {
             type: 'string',
             description: '`TOO_MANY_AT_ONCE`: too many requests of the caller, or of all callers, run at once.',
           },
+          missing: {
+            type: 'object',
+            description:
+              'With 403, what the caller lacks: all `scopes` of one of the lists, the `role`, a `subscription` of the organization.',
+          },
+          type: { type: 'string', description: 'With 404, the type of the missing object, as in the GraphQL schema.' },
+          limit: { type: 'integer', description: 'With 409, the maximum number that is reached.' },
+          reason: {
+            type: 'string',
+            description: 'Why a remote MCP server failed, as in `RemoteFailureReason` of the GraphQL schema.',
+          },
           files: {
             type: 'array',
             items: { type: 'object' },

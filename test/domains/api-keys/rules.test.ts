@@ -311,7 +311,10 @@ describe('revoking a key', () => {
     const revoked = await create(member.key);
     await viaRest(member.key, revoked.apiKey.databaseId);
     for (const id of [randomUUID(), foreign.keyId, admin.keyId, revoked.apiKey.databaseId]) {
-      expect(await viaRest(member.key, id)).toEqual({ status: 404, body: { error: 'API key not found' } });
+      expect(await viaRest(member.key, id)).toEqual({
+        status: 404,
+        body: { error: 'API key not found', details: { type: 'ApiKey' } },
+      });
       expect(await mutate(member.key, REVOKE, { apiKeyId: id })).toEqual(notFound);
     }
     expect([await works(admin.key), await works(foreign.key)]).toEqual([true, true]);
@@ -339,7 +342,10 @@ describe('revoking a key', () => {
     for (const id of [keyId, randomUUID()]) {
       expect(await viaRest(key, id)).toEqual({
         status: 403,
-        body: { error: 'the API key lacks the scope api_keys.write' },
+        body: {
+          error: 'the API key lacks the scope api_keys.write',
+          details: { missing: { scopes: [['api_keys.write']] } },
+        },
       });
       expect(await mutate(key, REVOKE, { apiKeyId: id })).toMatchObject({
         __typename: 'ForbiddenError',

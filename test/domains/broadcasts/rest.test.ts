@@ -266,7 +266,10 @@ describe('refusals have the body {"error"} and are marked as deprecated', () => 
     for (const [method, path, body] of calls) {
       expect((await call(undefined, method, path, body)).status).toBe(401);
       const answer = await call(key, method, path, body);
-      expect([answer.status, answer.body]).toEqual([403, { error: 'the API key lacks the scope social' }]);
+      expect([answer.status, answer.body]).toEqual([
+        403,
+        { error: 'the API key lacks the scope social', details: { missing: { scopes: [['social']] } } },
+      ]);
     }
   });
 });

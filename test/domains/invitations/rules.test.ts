@@ -169,7 +169,10 @@ describe('accepting with a key', () => {
     for (const token of [used, revoked.token, expired, `wgi_${'A'.repeat(43)}`, 'x']) {
       expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
       const { status, body } = await acceptWithoutKey(gateway, { token });
-      expect([status, body]).toEqual([404, { error: 'invitation not found' }]);
+      expect([status, body]).toEqual([
+        404,
+        { error: 'invitation not found', details: { type: 'OrganizationInvitation' } },
+      ]);
     }
     gateway.setClock(undefined);
   });

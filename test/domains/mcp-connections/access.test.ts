@@ -102,7 +102,7 @@ describe('permissions', () => {
         const rest = await gateway.rest('POST', `/v1/mcp-connections/${one}/authorize`, { key });
         expect({ status: rest.status, text: rest.text }).toEqual({
           status: 404,
-          text: '{"error":"MCP connection not found"}',
+          text: '{"error":"MCP connection not found","details":{"type":"McpServer"}}',
         });
         for (const name of ['authorizeMcpServer', 'deleteMcpServer', 'updateMcpServer', 'testMcpServer']) {
           expect(await mutate(key, name, { mcpServerId: one }, '__typename')).toEqual({

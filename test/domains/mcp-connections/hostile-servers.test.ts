@@ -197,7 +197,10 @@ describe('a hostile server', () => {
     });
     expect({ status: created.status, body: created.body }).toEqual({
       status: 502,
-      body: { error: `the MCP server failed: ${new URL(gone.origin).host} cannot be reached (ECONNREFUSED)` },
+      body: {
+        error: `the MCP server failed: ${new URL(gone.origin).host} cannot be reached (ECONNREFUSED)`,
+        details: { reason: 'UPSTREAM_UNREACHABLE' },
+      },
     });
   });
 });

@@ -119,7 +119,7 @@ test('personal connections of others and foreign connections are 404; only admin
     const answer = await gateway.rest(method, `${PATH}/${id}`, { key, ...(method === 'PATCH' && { body: {} }) });
     return [answer.status, answer.text];
   };
-  const missing = [404, '{"error":"MCP connection not found"}'];
+  const missing = [404, '{"error":"MCP connection not found","details":{"type":"McpServer"}}'];
   for (const method of ['GET', 'PATCH', 'DELETE']) {
     expect(await ask(method, randomUUID(), admin.key)).toEqual(missing);
     expect(await ask(method, personal.id, admin.key)).toEqual(missing);

@@ -51,7 +51,7 @@ test('REST: 504', async () => {
   const path = `/v1/mcp-connections/${fixture.connectionId}/tool-calls`;
   expect(await send(path, { name: 'add', arguments: {}, timeoutSeconds: 1 })).toEqual({
     status: 504,
-    body: { error: NOT_WITHIN(1) },
+    body: { error: NOT_WITHIN(1), details: { reason: 'UPSTREAM_TIMEOUT' } },
   });
 });
 

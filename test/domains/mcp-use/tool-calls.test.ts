@@ -240,7 +240,7 @@ test('a list of hundreds of thousands of tools is read up to 2,000', async () =>
   fixture.peer.handler = modernServer(tools(1_000_000), () => (calls += 1));
   const { status, body } = await rest({ name: 'another' });
   const error = 'the answer of the MCP server must have at most 400000 properties and items in all';
-  expect([status, body, calls]).toEqual([502, { error }, 1]);
+  expect([status, body, calls]).toEqual([502, { error, details: { reason: 'ANSWER_TOO_LARGE' } }, 1]);
 });
 
 test('a server that asks without end is answered 100 times', async () => {
@@ -278,7 +278,7 @@ describe('failures', () => {
     for (const [handler, body, status, message, code] of cases) {
       fixture.peer.handler = handler;
       const answer = await rest(body);
-      expect([answer.status, answer.body]).toEqual([status, { error: expect.stringContaining(message) }]);
+      expect(answer).toMatchObject({ status, body: { error: expect.stringContaining(message) } });
       expect(await graphql(body)).toMatchObject({ message: expect.stringContaining(message), code });
     }
     const local = await fixture.gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {

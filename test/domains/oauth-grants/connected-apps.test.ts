@@ -96,7 +96,10 @@ test('nobody sees the apps of others; the apps are those of the acting organizat
   expect((await gateway.rest('GET', '/v1/connected-apps', { key: unbound.key })).status).toBe(400);
   for (const key of [admin.key, elsewhere.key]) {
     const refused = await gateway.rest('DELETE', `/v1/connected-apps/${here.id}`, { key });
-    expect([refused.status, refused.body]).toEqual([404, { error: 'connected app not found' }]);
+    expect([refused.status, refused.body]).toEqual([
+      404,
+      { error: 'connected app not found', details: { type: 'ConnectedApp' } },
+    ]);
     const node = await gateway.graphql(key, `query ($id: ID!) { node(id: $id) { id } }`, {
       id: globalId('ConnectedApp', here.id),
     });

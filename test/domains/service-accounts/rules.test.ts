@@ -45,7 +45,7 @@ test('created, listed, changed and deleted over REST', async () => {
   expect(stale.status).toBe(409);
   expect((await rest('DELETE', path)).status).toBe(204);
   expect([(await rest('DELETE', path)).body, (await rest('GET', SERVICE_ACCOUNTS)).body]).toEqual([
-    { error: 'service account not found' },
+    { error: 'service account not found', details: { type: 'ServiceAccount' } },
     { items: [], nextCursor: null },
   ]);
 });
@@ -82,7 +82,7 @@ test('an organization has at most 100', async () => {
   const refused = await restAs(admin.key)('POST', SERVICE_ACCOUNTS, { name: 'One more' });
   expect([refused.status, refused.body]).toEqual([
     409,
-    { error: 'an organization has at most 100 service accounts; delete one first' },
+    { error: 'an organization has at most 100 service accounts; delete one first', details: { limit: 100 } },
   ]);
 });
 

@@ -87,8 +87,8 @@ test('404: a missing artifact and one of a session that the caller cannot read a
     await post(`/v1/artifacts/${randomUUID()}/pull-requests`, recordedPullRequestExample, colleague),
   ];
   expect(answers.map(({ status, text }) => [status, text])).toEqual([
-    [404, '{"error":"artifact not found"}'],
-    [404, '{"error":"artifact not found"}'],
+    [404, '{"error":"artifact not found","details":{"type":"Artifact"}}'],
+    [404, '{"error":"artifact not found","details":{"type":"Artifact"}}'],
   ]);
 });
 

@@ -159,7 +159,7 @@ describe('permissions', () => {
     ] as const)
       expect(titles(await list(key))).toEqual(expected);
     const missing = await read(member.key, randomUUID());
-    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found"}']);
+    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found","details":{"type":"Session"}}']);
     for (const [key, id] of [
       [member.key, secret],
       [stranger.key, secret],

@@ -200,7 +200,7 @@ describe('who may read and change a session', () => {
     const foreign = await gateway.createKey();
     const id = await createSession(gateway, creator.key);
     const missing = await patch(member.key, randomUUID(), { level: 1 });
-    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found"}']);
+    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found","details":{"type":"Session"}}']);
     const headersOf = ({ headers }: { headers: Headers }) => [...headers].filter(([name]) => name !== 'x-request-id');
     for (const visibility of ['private', 'public'] as const) {
       expect((await patch(creator.key, id, { visibility })).status).toBe(200);
@@ -220,7 +220,7 @@ describe('who may read and change a session', () => {
     const forbidden = 'only the creator of the session and administrators can change it';
     expect(await patch(member.key, id, { level: 3 })).toMatchObject({
       status: 403,
-      text: JSON.stringify({ error: forbidden }),
+      text: JSON.stringify({ error: forbidden, details: { missing: { scopes: [], role: 'admin' } } }),
     });
     for (const [name, input] of [
       ['updateSession', {}],
@@ -253,7 +253,7 @@ describe('who may read and change a session', () => {
     for (const holder of [none, reader, recorder])
       expect(await patch(holder.key, id, {})).toMatchObject({
         status: 403,
-        text: '{"error":"the API key lacks the scope sessions.write"}',
+        text: expect.stringMatching(/^{"error":"the API key lacks the scope sessions.write",/),
       });
     expect((await patch(writer.key, id, {})).status).toBe(200);
     for (const holder of [none, writer, recorder])

@@ -130,7 +130,9 @@ test('404: a missing session and one of others are indistinguishable; 403 for a 
   const owner = await gateway.createKey();
   const other = await createSession(gateway, owner.key);
   for (const id of [other, randomUUID()])
-    expect((await gateway.rest('GET', `/v1/sessions/${id}/usage`, { key })).text).toBe('{"error":"session not found"}');
+    expect((await gateway.rest('GET', `/v1/sessions/${id}/usage`, { key })).text).toBe(
+      '{"error":"session not found","details":{"type":"Session"}}',
+    );
   const { email, organization } = owner;
   const recorder = await gateway.createKey({ email, organization, scopes: ['sessions.record'] });
   expect((await gateway.rest('GET', `/v1/sessions/${other}/usage`, { key: recorder.key })).status).toBe(403);

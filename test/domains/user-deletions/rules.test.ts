@@ -188,7 +188,10 @@ describe('requesting the deletion', () => {
 
   test('403 without the scope users.delete, 401 without a key', async () => {
     const { key, userId } = await gateway.createKey({ scopes: ['sessions.read'] });
-    const refused = { error: 'the API key lacks the scope users.delete' };
+    const refused = {
+      error: 'the API key lacks the scope users.delete',
+      details: { missing: { scopes: [['users.delete']] } },
+    };
     const answer = await remove(key, userId);
     expect([answer.status, answer.body]).toEqual([403, refused]);
     expect(await mutate(gateway, key, 'deleteUser', { userId })).toMatchObject({

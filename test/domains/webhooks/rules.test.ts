@@ -156,12 +156,15 @@ test('refused: members, keys without the scope, other organizations', async () =
       const answer = await callWebhooks<object>(gateway, key, method, path, body);
       return [answer.status, answer.body];
     };
-    expect(await ask(member.key)).toEqual([403, { error: 'only administrators of the organization can do this' }]);
-    expect(await ask(other.key)).toEqual([403, { error: 'the API key lacks the scope webhooks.write' }]);
+    expect(await ask(member.key)).toMatchObject([
+      403,
+      { error: 'only administrators of the organization can do this' },
+    ]);
+    expect(await ask(other.key)).toMatchObject([403, { error: 'the API key lacks the scope webhooks.write' }]);
   }
   for (const [method, path, body] of requests.slice(2)) {
     const answer = await callWebhooks<object>(gateway, stranger.key, method, path, body);
-    expect([answer.status, answer.body]).toEqual([404, { error: 'webhook not found' }]);
+    expect([answer.status, answer.body]).toEqual([404, { error: 'webhook not found', details: { type: 'Webhook' } }]);
   }
   expect(await readWebhook(gateway, admin.key, id)).toMatchObject({ isEnabled: true, previousSecretExpiresAt: null });
   expect(await logOf(gateway, admin.key, id)).toHaveLength(1);
@@ -208,7 +211,10 @@ test('400: what is wrong with an address, a list of types and an id, at the fiel
     expect([body, answer.status, answer.body]).toEqual([body, 400, { error }]);
   }
   const missing = await callWebhooks<object>(gateway, key, 'POST', `/${id}/deliveries/${randomUUID()}/redeliver`);
-  expect([missing.status, missing.body]).toEqual([404, { error: 'delivery not found' }]);
+  expect([missing.status, missing.body]).toEqual([
+    404,
+    { error: 'delivery not found', details: { type: 'WebhookDelivery' } },
+  ]);
   expect((await callWebhooks<{ items: object[] }>(gateway, key, 'GET')).body.items).toEqual([
     await readWebhook(gateway, key, id),
   ]);
@@ -223,6 +229,7 @@ test('409: the 21st webhook, also of two created at once; the 21st message that 
   expect(twins.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([201, 409]);
   expect(twins.find(({ status }) => status === 409)?.body).toEqual({
     error: 'an organization has at most 20 webhooks; delete one first',
+    details: { limit: 20 },
   });
   const id = twins.find(({ status }) => status === 201)?.body.id ?? '';
   for (let count = 0; count < 20; count += 1)
@@ -230,7 +237,7 @@ test('409: the 21st webhook, also of two created at once; the 21st message that 
   const tooMany = await callWebhooks(gateway, key, 'POST', `/${id}/ping`);
   expect([tooMany.status, tooMany.body]).toEqual([
     409,
-    { error: 'at most 20 messages to a webhook wait; try again later' },
+    { error: 'at most 20 messages to a webhook wait; try again later', details: { limit: 20 } },
   ]);
   const stale = await callWebhooks<{ error: string }>(gateway, key, 'PATCH', `/${id}`, {
     isEnabled: false,

@@ -287,7 +287,7 @@ describe('the organization of a request', () => {
     }
     expect([...new Set(answers)]).toEqual([
       `${DEFINITIONS} 404 {"status":"error","message":"organization not found","category":"OBJECT_NOT_FOUND","correlationId":"r1","errors":[{"message":"organization not found","code":"NOT_FOUND","in":""}]}`,
-      '/graphql?query={__typename} 404 {"errors":[{"message":"organization not found","extensions":{"code":"NOT_FOUND"}}],"extensions":{"requestId":"r1"}}',
+      '/graphql?query={__typename} 404 {"errors":[{"message":"organization not found","extensions":{"code":"NOT_FOUND","type":"Organization"}}],"extensions":{"requestId":"r1"}}',
     ]);
   });
 

@@ -154,7 +154,7 @@ test('an error ends a subscription with a message, and the socket goes on', asyn
       payload: [
         expect.objectContaining({
           message: 'session not found',
-          extensions: { code: 'NOT_FOUND', requestId: expect.any(String) },
+          extensions: { code: 'NOT_FOUND', type: 'Session', requestId: expect.any(String) },
         }),
       ],
     },

@@ -98,7 +98,11 @@ class Attempt {
     client.onerror = noop;
     const { signal } = this.#work;
     const late = () =>
-      new RemoteFailedError(`the MCP server failed: ${new URL(this.#serverUrl).host} did not answer in time`);
+      new RemoteFailedError(
+        `the MCP server failed: ${new URL(this.#serverUrl).host} did not answer in time`,
+        undefined,
+        { reason: 'UPSTREAM_TIMEOUT' },
+      );
     try {
       return await beforeAbort(signal, late, async () => {
         const connecting = client.connect(this.#transport, { signal, timeout: 30_000 });

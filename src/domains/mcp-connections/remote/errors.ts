@@ -10,12 +10,12 @@ export class MisconfiguredError extends RemoteFailedError {}
 
 /** The authorization cannot be used any more, or not until somebody authorizes the connection again. */
 export class AuthorizationLostError extends RemoteFailedError {
-  constructor(reason: string, cause?: unknown) {
-    super(`the MCP connection must be authorized: ${reason}`, cause);
-    this.reason = reason;
-  }
+  readonly why: string;
 
-  readonly reason: string;
+  constructor(why: string, cause?: unknown) {
+    super(`the MCP connection must be authorized: ${why}`, cause);
+    this.why = why;
+  }
 }
 
 export const HEADERS_REFUSED = 'the MCP server does not accept the headers (HTTP 401); change them';
@@ -75,7 +75,8 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
   const known = causesOf(error).find(
     (cause) => cause instanceof DomainError || cause instanceof AuthorizationNeeded || cause instanceof OutboundError,
   );
-  if (known instanceof OutboundError) return new RemoteFailedError(`${who} failed: ${known.message}`, error);
+  if (known instanceof OutboundError)
+    return new RemoteFailedError(`${who} failed: ${known.message}`, error, { reason: 'UPSTREAM_UNREACHABLE' });
   if (known instanceof DomainError || known instanceof AuthorizationNeeded) return known;
   return new RemoteFailedError(`${who} ${causeOf(error)}`, error);
 }

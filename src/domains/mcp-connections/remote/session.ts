@@ -133,7 +133,7 @@ export async function noteFailure(
     else if (isRefusalOfToken(error) && tokens && isMetadataDocument(settings, registration))
       refuseMetadataDocument(connection);
     const failure = noteOf();
-    const reason = failure instanceof AuthorizationLostError ? failure.reason : failure.message;
+    const reason = failure instanceof AuthorizationLostError ? failure.why : failure.message;
     connection.stop(statusAfter(failure), reason, now());
     return failure;
   });

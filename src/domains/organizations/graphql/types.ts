@@ -9,6 +9,8 @@ import {
   type SubscriptionLevel,
 } from '../../../core/config.ts';
 import { ROLES } from '../../../core/access.ts';
+import type { Missing } from '../../../core/errors.ts';
+import { ForbiddenErrorType } from '../../../core/graphql/errors.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
@@ -22,6 +24,34 @@ export const RoleEnum = enumOf('OrganizationRole', 'Role of a member in an organ
   viewer: 'Reads what members read, and changes, records and calls nothing but their own profile and keys.',
   member: 'Can use the organization, and manages their own sessions, keys and personal connections.',
 });
+
+const MissingAccess = builder.objectRef<Missing>('MissingAccess').implement({
+  description: 'What a caller lacks.',
+  fields: (t) => ({
+    scopes: t.field({
+      type: t.listRef(t.listRef('String')),
+      description: 'Scopes: all of one of these lists are needed. Empty if no scope is missing.',
+      resolve: ({ scopes = [] }) => scopes.map((each) => [...each]),
+    }),
+    role: t.expose('role', {
+      type: RoleEnum,
+      nullable: true,
+      description: 'The role that is needed, or a higher one.',
+    }),
+    subscription: t.exposeBoolean('subscription', {
+      nullable: true,
+      description: 'Whether a subscription of the organization is missing.',
+    }),
+  }),
+});
+
+builder.objectField(ForbiddenErrorType, 'missing', (t) =>
+  t.expose('missing', {
+    type: MissingAccess,
+    nullable: true,
+    description: 'What the caller lacks, so that a page can say who may do this. Null if nothing of it would help.',
+  }),
+);
 
 const named = <Name extends string>(names: readonly Name[], description: (name: Name) => string) =>
   Object.fromEntries(names.map((name) => [name.toUpperCase(), { value: name, description: description(name) }]));
