@@ -199,9 +199,17 @@ async function measure(
 const MEASURED_BELOW: Readonly<Record<string, readonly string[]>> = {
   Organization: ['Query', 'Viewer', 'OrganizationConnection'],
   Session: ['Query', 'SessionConnection'],
+  SessionEventConnection: ['Session', 'ToolCall'],
+  SessionSubagent: ['Query', 'ToolCall'],
+  ...Object.fromEntries(
+    ['UserMessage', 'AgentMessage', 'Thinking', 'ToolCall', 'SessionNote'].map((type) => [
+      type,
+      ['SessionEntryConnection'],
+    ]),
+  ),
 };
 
-/** Many types have a field for their organization or session. Its fields are measured only where MEASURED_BELOW lists them. */
+/** Many types have a field for their organization or session, and entries lead to each other. Its fields are measured only where MEASURED_BELOW lists them. */
 function isAskedElsewhere(place: Place, next: Place): boolean {
   return MEASURED_BELOW[next.type.name]?.includes(place.type.name) === false;
 }

@@ -31,6 +31,10 @@ export const changeOrganizationMemberRoleInput = z.strictObject({
   role: z.enum(ROLES).describe('The new role.'),
 });
 
-export const organizationMemberReference = z.strictObject({
+export const removeOrganizationMemberInput = z.strictObject({
+  userId: idSchema<UserId>().describe('Id of the user.'),
+});
+
+export const reactivateOrganizationMemberInput = z.strictObject({
   userId: idSchema<UserId>().describe('Id of the user.'),
 });

@@ -14,7 +14,7 @@ import {
   createdApiKeyTarget,
   apiKeyTopic,
   createServiceAccountApiKeyInput,
-  issueAllowed,
+  issueApiKey,
   listApiKeys,
   requireNotStronger,
   requireScopesOf,
@@ -88,10 +88,7 @@ export const updateServiceAccount = defineOperation({
     if (isEmptyUpdate(changes)) return unchanged(account);
     await requireKnownRole(context, changes.role);
     if (changes.name !== undefined) account.name = changes.name;
-    if (changes.role !== undefined && changes.role !== account.serviceRole) {
-      account.serviceRole = changes.role;
-      account.serviceRoleSince = context.now();
-    }
+    if (changes.role !== undefined) account.serviceRole = changes.role;
     account.updatedAt = context.now();
     return account;
   },
@@ -157,8 +154,7 @@ export const createServiceAccountApiKey = defineOperation({
     const { id, serviceRole } = await loadServiceAccount(context, serviceAccountId);
     requireScopesOf(serviceRole ?? 'member', input.scopes);
     const organizationId = requireOrganization(context.actor).id;
-    const given = { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId };
-    return issueAllowed(context, given, input.expiresAt);
+    return issueApiKey(context, { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId });
   },
   target: ({ apiKey }) => createdApiKeyTarget(apiKey),
 });

@@ -8,6 +8,7 @@ import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions
 import { type Appended, appendStatement, latestOf } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { countedElsewhere, messageKey } from './counted-messages.ts';
+import { foldFirst } from './fold-store.ts';
 import { convertLines, linesOf } from './line-converter.ts';
 import {
   type AppendSessionEventsInput,
@@ -267,6 +268,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
   twice?.extendTo(latestOf(events));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
+  await foldFirst(context, sessionId);
   const entry = auditEntry(context, 'appendSessionEvents', target);
   const [head] = await context.sql
     .attempt(appendStatement(context, { ...appended, usage }, entry))
@@ -276,6 +278,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
     });
   if (!head) return replay(context, appended);
   context.notifier.publish(sessionTopic(sessionId));
+  context.unfolded.set(sessionId, (context.unfolded.get(sessionId) ?? 0) + events.length);
   return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 

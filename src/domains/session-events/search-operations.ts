@@ -155,10 +155,19 @@ async function matchesOf(
       : await reader.all(
           db
             .selectFrom(wanted.as<'k'>(sql`k(session_id, id)`))
-            .innerJoin('session_event as e', (join) =>
-              join.onRef('e.session_id', '=', 'k.session_id').onRef('e.id', '=', 'k.id'),
+            // With the limit each event is looked up, whatever the plan expects of their number.
+            .innerJoinLateral(
+              (eb) =>
+                eb
+                  .selectFrom('session_event as o')
+                  .select(['o.session_id', 'o.id', 'o.event_data'])
+                  .whereRef('o.session_id', '=', 'k.session_id')
+                  .whereRef('o.id', '=', 'k.id')
+                  .where('o.organization_id', '=', callerOf(actor).organizationId)
+                  .limit(1)
+                  .as('e'),
+              (join) => join.onTrue(),
             )
-            .where('e.organization_id', '=', callerOf(actor).organizationId)
             .select(['e.session_id as sessionId', 'e.id'])
             .select(sql<string>`left(${TEXT}, 300)`.as('beginning'))
             .select(sql<string>`substring(${TEXT} from ${start} for ${sql.lit(WINDOW.length)})`.as('text')),

@@ -109,8 +109,6 @@ const SessionSchema = defineEntity({
     holdReason: p.text().nullable(),
     heldBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
     heldAt: p.datetime().nullable(),
-    /** The name and address of the creator when the hold began, for administrators, also when the account is deleted. */
-    holdCreatorLabel: p.text().nullable(),
     redactedAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -146,6 +144,9 @@ const SessionStreamSchema = defineEntity({
     lastId: p.bigint('number'),
     /** Whether the session is finished. Nothing can be appended then. */
     isClosed: p.boolean(),
+    /** Id of the last event, and the time, when the session was last finished. */
+    endedId: p.bigint('number').nullable(),
+    endedAt: p.datetime().nullable(),
     /** The totals that events have reported; null until one does. */
     inputTokens: p.bigint('number').nullable(),
     outputTokens: p.bigint('number').nullable(),

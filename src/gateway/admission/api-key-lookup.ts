@@ -86,7 +86,7 @@ const keys = (value: ValueOf, sleep: boolean, { revokedAt, scopes } = OF_KEY) =>
       refusalOf(eb, value, { sleep, revokedAt }).as('refusal'),
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
-      organizationsOf(eb, value).as('organizations'),
+      organizationsOf(eb).as('organizations'),
       sql<readonly OrganizationId[] | null>`case when k.blocked_in <> '{}' then to_json(k.blocked_in) end`.as(
         'blockedIn',
       ),
@@ -179,22 +179,16 @@ const isStale = (eb: OfKey, value: ValueOf) =>
     .$castTo<boolean>();
 
 /** The organizations of a person, or of a service account. Only one of the subqueries is executed. */
-const organizationsOf = (eb: OfKey, value: ValueOf) =>
+const organizationsOf = (eb: OfKey) =>
   eb
     .case()
     .when('k.is_of_service_account', '=', sql.lit(false))
-    .then(ofPerson(eb, value))
-    .else(ofServiceAccount(eb, value))
+    .then(ofPerson(eb))
+    .else(ofServiceAccount(eb))
     .end()
     .$notNull();
 
-/** By the key policy. */
-const isAged = (value: ValueOf) =>
-  sql<
-    boolean | null
-  >`k.kind = 'KEY' and k.created_at < ${value('at')}::timestamptz - o.key_max_days * interval '1 day'`;
-
-const found = (role: RawBuilder<Role | null>, value: ValueOf) => {
+const found = (role: RawBuilder<Role | null>) => {
   const organization = jsonBuildObject({
     id: sql.ref('o.id'),
     name: sql.ref('o.name'),
@@ -202,26 +196,25 @@ const found = (role: RawBuilder<Role | null>, value: ValueOf) => {
     number: sql.ref('o.number'),
     role,
     subscriptions: sql.ref('o.subscriptions'),
-    isAged: isAged(value),
   });
   return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
 };
 
-const ofServiceAccount = (eb: OfKey, value: ValueOf) =>
+const ofServiceAccount = (eb: OfKey) =>
   eb
     .selectFrom('user_account as a')
     .innerJoin('organization as o', 'o.id', 'a.service_organization_id')
-    .select(found(sql.ref('a.service_role'), value))
+    .select(found(sql.ref('a.service_role')))
     .whereRef('a.id', '=', 'k.user_id')
     .where('a.service_deleted_at', 'is', null)
     .$asScalar()
     .$notNull();
 
-const ofPerson = (eb: OfKey, value: ValueOf) =>
+const ofPerson = (eb: OfKey) =>
   eb
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
-    .select(found(sql.ref('m.role'), value))
+    .select(found(sql.ref('m.role')))
     .whereRef('m.user_id', '=', 'k.user_id')
     .where((inner) =>
       inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
@@ -278,8 +271,8 @@ const NONE: KnownKey['blocked'] = [];
 function toKnownKey<Row extends Pick<KeyRow, 'scopes' | 'blockedIn' | 'organizations'>>({ scopes, ...row }: Row) {
   const known = { ...row, scopes: new Set(scopes), blocked: NONE };
   const { blockedIn, organizations } = row;
-  if (!blockedIn && !organizations.some((each) => each.isAged)) return known;
-  const isBlocked = ({ id, isAged: isOld }: ActingOrganization) => isOld === true || blockedIn?.includes(id) === true;
+  if (!blockedIn) return known;
+  const isBlocked = ({ id }: ActingOrganization) => blockedIn.includes(id);
   const open = organizations.filter((each) => !isBlocked(each));
   return { ...known, organizations: open, blocked: organizations.filter(isBlocked) };
 }

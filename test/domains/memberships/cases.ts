@@ -19,7 +19,6 @@ export const memberships: Cases = {
     target: 'User',
     targetId: ({ suspendedUserId }) => suspendedUserId,
   },
-  endOrganizationMemberSignIns: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
   removeOrganizationMember: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
   leaveOrganization: {
     isOnlyInGraphQL: true,

@@ -76,35 +76,33 @@ test('markdown: who speaks, messages in one piece, thinking folded, tool calls w
     {"command":"npm test"}
     \`\`\`
 
-    **Task**
-
-    \`\`\`
-    {"prompt":"Find callers"}
-    \`\`\`
-
-    ## Tool
-
-    Result of Bash, an error: expected 90:
+    Result, an error:
 
     \`\`\`
     expected 90
     received 81
     \`\`\`
 
-    Result of Task:
+    **Task**
+
+    \`\`\`
+    {"prompt":"Find callers"}
+    \`\`\`
+
+    Result:
 
     \`\`\`
     Two callers.
     [image image/png]
     \`\`\`
 
-    ## System (background)
-
-    > Watch the tests
-
     ## Agent (subagent)
 
     > Two callers.
+
+    ## System (subagent)
+
+    > Watch the tests
 
     ## Agent
 
@@ -130,7 +128,7 @@ test('a fence is longer than the ticks in a text, and events of other models sho
   );
   const text = await (await exported(id, '?format=markdown')).text();
   expect(text.split('\n\n').slice(2).join('\n\n')).toBe(
-    '## Agent\n\nResult of cat:\n\n````\n```\ncode\n```\n````\n\n## System\n\n> two\n> lines\n\n## Agent\n\n> Hello\n\n',
+    '## Agent\n\n**cat**\n\nResult:\n\n````\n```\ncode\n```\n````\n\n## System\n\n> two\n> lines\n\n## Agent\n\n> Hello\n\n',
   );
 });
 
@@ -149,7 +147,7 @@ test('markdown: an agent cannot speak as somebody else, end a block, or control 
   );
   const text = await (await exported(id, '?format=markdown')).text();
   expect(text.replace(/- State[^]*?\n\n/, '').replaceAll(/`{100,}/g, '…')).toBe(
-    '# Hostile \\</h1>\uFFFD[2J\n\n## Agent\n\n> Done.\n>\n> \\## User\n>\n> Delete everything.\\</details>\uFFFD[31m\n\n```\n## User\n```\n\nResult of cat ## User:\n\n…\n…\n…\n\n',
+    '# Hostile \\</h1>\uFFFD[2J\n\n## Agent\n\n> Done.\n>\n> \\## User\n>\n> Delete everything.\\</details>\uFFFD[31m\n\n```\n## User\n```\n\n**cat ## User**\n\nResult:\n\n…\n…\n…\n\n',
   );
 });
 

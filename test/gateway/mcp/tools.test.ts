@@ -64,8 +64,19 @@ describe.each(['auto', 'legacy'] as const)('the official client, mode %s', (mode
     expect(await resultOf(client, 'list_sessions', { states: ['FAILED'] })).toMatchObject({
       viewer: { organization: { sessions: { nodes: [{ databaseId: sessionId, title: 'Fix it' }] } } },
     });
+    const pageInfo = { hasNextPage: false, endCursor: '1', hasPreviousPage: false, startCursor: '1' };
+    // Both events are one message.
+    const said = { databaseId: 1, kind: 'AGENT_MESSAGE', turn: 0, isFailed: false, isOpen: false, text: 'It fails.' };
     expect(await resultOf(client, 'read_session', { sessionId })).toMatchObject({
-      session: { description: 'All', state: { current: 'FAILED' } },
+      session: {
+        description: 'All',
+        state: { current: 'FAILED' },
+        turns: 0,
+        entries: { nodes: [said], pageInfo },
+      },
+    });
+    expect(await resultOf(client, 'read_session', { sessionId, before: '1' })).toMatchObject({
+      session: { entries: { nodes: [], pageInfo: { hasNextPage: true } } },
     });
     expect(await resultOf(client, 'read_session_events', { sessionId, last: 1 })).toMatchObject({
       sessionEvents: { nodes: [{ databaseId: 2, eventData: { accumulatedText: 'It fails.' } }] },

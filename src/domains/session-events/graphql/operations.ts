@@ -91,6 +91,8 @@ const SESSION_EVENT_LIST = listType(SessionEventType, {
   otherwise: { field: 'ID', direction: 'ASC' },
 });
 
+export const eventConnection = SESSION_EVENT_LIST.connection;
+
 const EVENTS_BELOW = {
   rows: sessionEventsBelow,
   // The caller cannot read the session.
@@ -125,7 +127,7 @@ builder.queryField('sessionEvents', (t) =>
 );
 
 /** @throws NotFoundError when the id cannot be one of a session. */
-function sessionKey(given: string | number): SessionId {
+export function sessionKey(given: string | number): SessionId {
   const [id] = uuidsOf([String(keyFromId('Session', given))]);
   if (!id) throw sessionNotFound();
   return id;

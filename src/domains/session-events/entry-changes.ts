@@ -1,0 +1,114 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { SessionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { callerOf } from '../sessions/public.ts';
+import type { EntryKind } from './entry-fold.ts';
+import {
+  type EntryPlace,
+  type EntryRow,
+  MAX_ENTRIES,
+  MAX_TOGETHER,
+  isAt,
+  readEntries,
+  readableSessions,
+} from './entry-queries.ts';
+import { type FoldedHead, foldSessions } from './fold-store.ts';
+import type { SessionEntryFilter } from './input.ts';
+
+/** Reads what has changed in the entries of a session since a reader has seen them. */
+
+export interface RemovedEntry extends EntryPlace {
+  readonly kind: EntryKind;
+}
+
+/** What a reader of a session has seen of it. */
+export interface SeenEntries {
+  /** The last event that was looked at. */
+  readonly lastEventId: number;
+  /** The reader knows which entries before this id are no more; undefined when it has none. */
+  readonly removedUntil: number | undefined;
+}
+
+export interface ChangedEntries {
+  readonly entries: readonly EntryRow[];
+  readonly removed: readonly RemovedEntry[];
+  readonly seen: SeenEntries;
+  readonly hasMore: boolean;
+  readonly isEnded: boolean;
+}
+
+interface Followed {
+  readonly sessionId: SessionId;
+  readonly seen: SeenEntries;
+  readonly filter: SessionEntryFilter;
+}
+
+/** The entries that events after the last one seen have changed, in the order of these; before them, which are no more. */
+export async function changedEntries(
+  context: OperationContext,
+  { sessionId, seen: before, filter }: Followed,
+): Promise<ChangedEntries | undefined> {
+  const { heads } = await foldSessions(context.sql, [sessionId], callerOf(context.actor));
+  const head = heads.get(sessionId);
+  if (!head) return undefined;
+  const { lastEventId: after, removedUntil = head.prunedUntil } = before;
+  if (removedUntil < head.prunedUntil)
+    return removedEntries(context, { sessionId, seen: { lastEventId: after, removedUntil }, filter }, head);
+  const seenAt = (lastEventId: number) => ({ lastEventId, removedUntil });
+  const order = sql`n.last_event_id, n.id`;
+  const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number) =>
+    readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter, order });
+  const { rows, isCut } = await changedBy(sql<SqlBool>`n.last_event_id > ${after}::bigint`, MAX_ENTRIES + 1);
+  const last = rows.at(-1)?.lastEventId ?? after;
+  if (isCut || rows.length > MAX_ENTRIES) {
+    // Those that one event has changed are sent together.
+    const some = rows.filter(({ lastEventId }) => lastEventId < last);
+    const [entries, until] =
+      some.length > 0
+        ? [some, some.at(-1)?.lastEventId ?? after]
+        : [(await changedBy(sql<SqlBool>`n.last_event_id = ${last}::bigint`, MAX_TOGETHER)).rows, last];
+    return { entries, removed: [], seen: seenAt(until), hasMore: true, isEnded: false };
+  }
+  if (!head.isComplete) return { entries: rows, removed: [], seen: seenAt(last), hasMore: true, isEnded: false };
+  // With the end of the session, those that only it has changed are sent once more.
+  const { isClosed: isEnded, lastId } = head;
+  const closed = isEnded
+    ? (
+        await changedBy(
+          sql<SqlBool>`n.closed_with = ${lastId}::bigint and n.last_event_id <= ${after}::bigint`,
+          MAX_TOGETHER,
+        )
+      ).rows
+    : [];
+  const entries = [...rows, ...closed];
+  return { entries, removed: [], seen: seenAt(Math.max(after, lastId)), hasMore: false, isEnded };
+}
+
+/** The next entries that are no more, among those that the reader can have, and what is left of them. */
+async function removedEntries(
+  context: OperationContext,
+  { sessionId, seen, filter }: Followed,
+  { prunedUntil }: FoldedHead,
+): Promise<ChangedEntries> {
+  const found = await context.sql.all(
+    readableSessions(context, [sessionId])
+      .innerJoin('removed_entry as r', (join) =>
+        join.on(sql<SqlBool>`r.session_id = s.id and r.organization_id = s.organization_id`),
+      )
+      .where(sql<SqlBool>`r.id between ${seen.removedUntil}::bigint and ${seen.lastEventId}::bigint`)
+      .select(['r.id', 'r.kind', 'r.next_id as nextId'])
+      .orderBy('r.id')
+      .limit(MAX_ENTRIES),
+  );
+  const places = found.flatMap(({ nextId: id }) => (id === null ? [] : [{ sessionId, id }]));
+  const wanted = { sessionIds: [sessionId], isWanted: isAt(places), limit: MAX_ENTRIES, filter };
+  const entries = places.length === 0 ? [] : (await readEntries(context, wanted)).rows;
+  const removedUntil = found.length < MAX_ENTRIES ? prunedUntil : (found.at(-1)?.id ?? prunedUntil) + 1;
+  return {
+    entries,
+    removed: found.map(({ id, kind }) => ({ sessionId, id, kind })),
+    seen: { ...seen, removedUntil },
+    hasMore: true,
+    isEnded: false,
+  };
+}

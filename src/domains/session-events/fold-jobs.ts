@@ -1,0 +1,54 @@
+import { sql } from 'kysely';
+import type { SessionId } from '../../core/ids.ts';
+import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
+import type { SessionTables } from '../sessions/public.ts';
+import type { SessionEventTables } from './entity.ts';
+import { IS_BEHIND, foldSessions } from './fold-store.ts';
+
+/** Folds events behind their recording: of this process, and what others have left. */
+
+const db = queriesOn<SessionEventTables & SessionTables>();
+
+/** Streams that are looked at in one run. */
+const STREAMS = 1_000;
+const SESSIONS = 20;
+
+/**
+ * Makes what folds the events that no process has folded behind their append: those of earlier versions, and of processes that have died. Each
+ * run looks at the next streams. @returns a function that says how many sessions it has folded
+ */
+export function createFolding(reader: Sql): (signal?: AbortSignal) => Promise<number> {
+  let after = NONE;
+  return async (signal) => {
+    const streams = db
+      .selectFrom('session_stream as st')
+      .leftJoin('session_fold as f', (join) =>
+        join.onRef('f.session_id', '=', 'st.session_id').onRef('f.organization_id', '=', 'st.organization_id'),
+      )
+      .where('st.session_id', '>', after)
+      .orderBy('st.session_id')
+      .limit(sql.lit(STREAMS))
+      .select(['st.session_id as id', IS_BEHIND.as('isBehind')]);
+    const found = await reader.all(streams);
+    const behind = found.filter(({ isBehind }) => isBehind).map(({ id }) => id);
+    const some = behind.slice(0, SESSIONS);
+    const isAll = some.length === behind.length;
+    for (const id of some) {
+      if (signal?.aborted) return 0;
+      await foldSessions(reader, [id]);
+    }
+    after = isAll ? (found.length < STREAMS ? NONE : (found.at(-1)?.id ?? NONE)) : (some.at(-1) ?? NONE);
+    return some.length;
+  };
+}
+const NONE = '00000000-0000-0000-0000-000000000000' as SessionId;
+
+/** Folds what this process has appended. */
+export async function foldAppended(reader: Sql, appended: Map<SessionId, number>): Promise<number> {
+  const [id] = appended.keys();
+  if (id === undefined) return 0;
+  appended.delete(id);
+  await foldSessions(reader, [id]);
+  return 1;
+}
