@@ -2,6 +2,9 @@
 
 /** The lists with pages by type and field, and the arguments that make another list of it, rather than another page. */
 export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  AgentMessage: {
+    events: [],
+  },
   Artifact: {
     pullRequests: ['filter', 'orderBy'],
   },
@@ -36,7 +39,23 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   },
   Session: {
     artifacts: ['filter', 'orderBy'],
+    entries: ['filter'],
     events: ['filter', 'orderBy'],
+  },
+  SessionNote: {
+    events: [],
+  },
+  SessionSubagent: {
+    entries: ['filter'],
+  },
+  Thinking: {
+    events: [],
+  },
+  ToolCall: {
+    events: [],
+  },
+  UserMessage: {
+    events: [],
   },
   Viewer: {
     apiKeys: ['filter', 'orderBy'],
@@ -87,13 +106,11 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'GroupConnection',
   'GroupEdge',
   'Identity',
-  'KeyPolicy',
   'McpServerChanged',
   'McpServerConnection',
   'McpServerDeleted',
   'McpServerEdge',
   'McpToolPolicy',
-  'MemberCredential',
   'MonthlyOccurrenceUsage',
   'ObjectIdentifierConnection',
   'ObjectIdentifierEdge',
@@ -127,6 +144,9 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'SessionCount',
   'SessionDeletionPreview',
   'SessionEdge',
+  'SessionEntryBatch',
+  'SessionEntryConnection',
+  'SessionEntryEdge',
   'SessionEventConnection',
   'SessionEventData',
   'SessionEventEdge',
@@ -144,7 +164,6 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'SessionOutlineTool',
   'SessionState',
   'SessionUsage',
-  'SignInSettings',
   'ToolResult',
   'UsageReport',
   'UsageReportRow',
