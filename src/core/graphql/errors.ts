@@ -134,7 +134,7 @@ builder.objectType(ConflictError, {
     }),
     limit: t.exposeInt('limit', {
       nullable: true,
-      description: 'For `LIMIT_REACHED` the maximum number.',
+      description: 'The maximum number, for `LIMIT_REACHED`. Null for other reasons.',
     }),
     current: t.field({
       type: builder.nodeInterfaceRef(),

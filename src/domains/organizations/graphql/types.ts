@@ -36,11 +36,11 @@ const MissingAccess = builder.objectRef<Missing>('MissingAccess').implement({
     role: t.expose('role', {
       type: RoleEnum,
       nullable: true,
-      description: 'The role that is needed, or a higher one.',
+      description: 'The role that is needed, or a higher one. Null if the role suffices.',
     }),
     subscription: t.exposeBoolean('subscription', {
       nullable: true,
-      description: 'Whether a subscription of the organization is missing.',
+      description: 'True if the organization lacks the subscription. Null if not.',
     }),
   }),
 });
