@@ -99,6 +99,8 @@ export interface ActingOrganization {
   /** Set if the lookup of the key has read it. */
   readonly name?: string;
   readonly slug?: string | null;
+  /** Whether the key is older than the key policy allows. */
+  readonly isAged?: boolean | null;
 }
 
 /** What a row of `api_key` is: a secret key, the sign-in of a person in a browser, or the grant of a person to a client. */

@@ -180,6 +180,12 @@ const environment = z.object({
   WORKER_PORT: wholeNumber(65_535).optional(),
   /** Seconds during which the deletion of a user can be canceled. */
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
+  /** Hours after which a browser is signed out. */
+  SIGN_IN_HOURS: wholeNumber(8760, 1).default(12),
+  /** `false`: only the operator deletes accounts, with `users delete`. */
+  USER_SELF_DELETION: flag.default(true),
+  /** Who creates organizations: `anyone`, or the `operator` alone, with `keys create`. */
+  ORGANIZATION_CREATION: z.enum(['anyone', 'operator'], 'must be anyone or operator').default('anyone'),
   /** Event occurrences per month and organization; `0` for no limit. */
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
   /** Replaces credentials in recorded events and descriptions of sessions before they are stored; `off` stores them. Default: `on`. */

@@ -5,8 +5,8 @@ export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
   /** The slug of OIDC_ORGANIZATION, which only the operator gives to an organization. */
   readonly reservedSlug: string | undefined;
-  /** What SCIM needs of the identity provider: OIDC_ORGANIZATION, its domains and the groups that decide roles. Undefined without a provider. */
-  readonly company: Pick<OidcSettings, 'organization' | 'domains' | 'adminGroups' | 'viewerGroups'> | undefined;
+  /** The identity provider, without what is secret. Undefined without one. */
+  readonly company: Omit<OidcSettings, 'clientId' | 'clientSecret' | 'tokenAuth'> | undefined;
   /** With OIDC_ONLY, the domains of the e-mail addresses that can be invited: people join through the identity provider alone. */
   readonly companyDomains: readonly string[] | undefined;
   /** URL of the gateway for people and other servers, without a trailing slash. */
@@ -15,6 +15,9 @@ export interface OperationSettings {
   readonly clientMetadataUrl: string | undefined;
   /** How long the deletion of an account can be canceled. */
   readonly userDeletionDelaySeconds: number;
+  /** Whether people can delete their own account. */
+  readonly isSelfDeletionAllowed: boolean;
+  readonly organizationCreation: 'anyone' | 'operator';
   /** Event occurrences that an organization may send in a calendar month (UTC); 0 means no limit. */
   readonly monthlyOccurrenceLimit: number;
   /** Whether credentials in recorded events and descriptions of sessions are replaced. */

@@ -189,6 +189,9 @@ export const COMMANDS = {
     { organization: required('--organization SLUG', ONLY_ROWS, asText) },
     (given) => ({ ...given, json: true as const }),
   ),
+  'users delete': command('delete an account and what its person recorded privately', {
+    email: required('--email E', 'e-mail address of the person', asText),
+  }),
   'users list': command('list users, newest first', LIST),
   'sessions list': command('list sessions, newest first', LIST),
   'subscriptions set': command('change a subscription of an organization', {

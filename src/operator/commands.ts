@@ -14,6 +14,7 @@ import { createSignInLink, unlinkIdentities } from '../domains/identities/public
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
 import { beginExport } from '../domains/organization-export/public.ts';
+import { deleteUserByEmail } from '../domains/user-deletions/public.ts';
 import { copyDatabase } from './database-copy.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { issueKey } from './issue-key.ts';
@@ -67,6 +68,8 @@ export async function runCommand(
       return listOrganizations(sql);
     case 'organizations export':
       return exportOrganization(dependencies, command.organization);
+    case 'users delete':
+      return deleteUserByEmail(workContext(dependencies), command.email).catch(refuse);
     case 'users list':
       await requireOrganization(sql, command.organization);
       return listUsers(sql, command.organization);

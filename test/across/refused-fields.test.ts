@@ -60,6 +60,8 @@ const QUERIES: Readonly<Record<string, (selection: string) => string>> = {
   Query: (selection) => `{ __typename ${selection} viewer { __typename } }`,
   Viewer: (selection) => `{ viewer { __typename ${selection} } }`,
   Organization: (selection) => `{ viewer { organization { __typename ${selection} } } }`,
+  OrganizationMember: (selection) =>
+    `{ viewer { organization { members(first: 1) { nodes { __typename ${selection} } } } } }`,
   AuditEntry: (selection) => `{ viewer { organization { auditLog(first: 1) { nodes { __typename ${selection} } } } } }`,
   EventViolation: (selection) =>
     `{ viewer { organization { eventViolations(first: 1) { nodes { __typename ${selection} } } } } }`,

@@ -33,6 +33,7 @@ test('missing and empty variables have their defaults', () => {
       "OIDC_KEYS_SLEEP_AFTER": 0,
       "OIDC_NAME": "your company",
       "OIDC_ONLY": false,
+      "ORGANIZATION_CREATION": "anyone",
       "PERSISTED_OPERATIONS_MODE": "also",
       "PORT": 4000,
       "RATE_LIMIT_PER_MINUTE": 100,
@@ -42,8 +43,10 @@ test('missing and empty variables have their defaults', () => {
       "REQUESTS_AT_ONCE_OF_PERSON": 16,
       "RETENTION_MAX_DAYS": 0,
       "RUN_JOBS": true,
+      "SIGN_IN_HOURS": 12,
       "TRUSTED_PROXIES": [],
       "USER_DELETION_DELAY": 0,
+      "USER_SELF_DELETION": true,
     }
   `);
 });
@@ -79,6 +82,9 @@ test('every variable is read', () => {
       RUN_JOBS: 'false',
       WORKER_PORT: '4001',
       USER_DELETION_DELAY: '31536000',
+      SIGN_IN_HOURS: '8',
+      USER_SELF_DELETION: 'false',
+      ORGANIZATION_CREATION: 'operator',
       MONTHLY_OCCURRENCE_LIMIT: '7',
       RECORD_REDACTION: 'off',
       RETENTION_MAX_DAYS: '90',
@@ -135,6 +141,9 @@ test('every variable is read', () => {
     RUN_JOBS: false,
     WORKER_PORT: 4001,
     USER_DELETION_DELAY: 31_536_000,
+    SIGN_IN_HOURS: 8,
+    USER_SELF_DELETION: false,
+    ORGANIZATION_CREATION: 'operator',
     MONTHLY_OCCURRENCE_LIMIT: 7,
     RECORD_REDACTION: false,
     RETENTION_MAX_DAYS: 90,

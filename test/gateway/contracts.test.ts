@@ -57,6 +57,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/organizations/:organizationId/export exportOrganization 200 | 400 401 403 404 409 429 500 503
+    GET /v1/organizations/:organizationId/key-policy readOrganizationKeyPolicy 200 | 400 401 403 404 429 500 503
     GET /v1/organizations/:organizationId/retention readOrganizationRetention 200 | 400 401 403 404 429 500 503
     GET /v1/service-accounts listServiceAccounts 200 | 400 401 403 404 429 500 503
     GET /v1/service-accounts/:serviceAccountId/api-keys listServiceAccountApiKeys 200 | 400 401 403 404 429 500 503
@@ -79,6 +80,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     PATCH /v1/groups/:groupId updateGroup 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/organizations/:organizationId/key-policy updateOrganizationKeyPolicy 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/organizations/:organizationId/retention updateOrganizationRetention 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/service-accounts/:serviceAccountId updateServiceAccount 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503

@@ -67,6 +67,7 @@ test('without a command, the program prints its usage and ends with status 1; wi
       identities unlink     unlink a person from the identity provider; the next identity with the verified address is joined
       organizations list    list organizations, newest first
       organizations export  write everything of an organization, one JSON object on a line; without a last line \`end\` it is not complete
+      users delete          delete an account and what its person recorded privately
       users list            list users, newest first
       sessions list         list sessions, newest first
       subscriptions set     change a subscription of an organization

@@ -86,6 +86,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       joinIdentity: 'Joined an identity of the provider',
       createSignInLink: 'Made a link for a sign-in',
       followGroups: 'Changed the groups as the provider says',
+      followIdentity: 'Took over what the identity provider says',
       unlinkIdentities: 'Unlinked the identities of the provider',
       signOut: 'Signed out',
       connectApp: 'Connected an app',
@@ -98,6 +99,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     {
       createOrganization: 'Created the organization',
       updateOrganization: 'Changed the organization',
+      updateOrganizationKeyPolicy: 'Changed which keys may act',
       updateOrganizationRetention: 'Changed the retention',
       applyRetention: 'Deleted what is older than the retention',
       deleteOrganization: 'Deleted the organization',
@@ -109,6 +111,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       acceptOrganizationInvitation: 'Joined the organization',
       changeOrganizationMemberRole: 'Changed the role of a member',
       removeOrganizationMember: 'Removed a member',
+      endOrganizationMemberSignIns: 'Ended the sign-ins of a member',
       createServiceAccount: 'Created the service account',
       updateServiceAccount: 'Changed the service account',
       deleteServiceAccount: 'Deleted the service account',

@@ -1,11 +1,14 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useAdministration } from '../parts/caller.ts';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Membership } from './membership.tsx';
 import { RoleActions } from './role-actions.tsx';
+import { Rules } from '../organizations/key-policy.tsx';
 import { Retention } from '../organizations/retention.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
+import { SuspendedMembers } from './suspended-members.tsx';
 import { Action, List, PageFrame, type Role, personOf, roleName, TimeCell } from '../parts/parts.tsx';
 import { follow } from '../parts/streams.ts';
 
@@ -13,9 +16,11 @@ type Organization = NonNullable<Answers['Members']['viewer']['organization']>;
 type Row = NonNullable<Organization['members']>['edges'][number];
 
 const HEAD = ['Member', 'Role', 'Joined', ''];
+const HEAD_OF_ADMINISTRATORS = ['Member', 'Role', 'Joined', 'Last seen', ''];
 
 export function MembersPage() {
-  const list = usePages('Members', { first: 50 }, ({ viewer }) => {
+  const isAdministrator = useAdministration();
+  const list = usePages('Members', { first: 50, isAdministrator }, ({ viewer }) => {
     const members = viewer.organization?.members;
     return members && { nodes: members.edges, pageInfo: members.pageInfo };
   });
@@ -36,10 +41,12 @@ export function MembersPage() {
         list={list}
         row={(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user?.id, list.reload)}
         empty="There are no members that you may see."
-        head={HEAD}
+        head={isAdministrator ? HEAD_OF_ADMINISTRATORS : HEAD}
       />
+      {mayChange && <SuspendedMembers onDone={changed} />}
       {mayChange && <ServiceAccounts />}
       {own?.organization && <Membership organization={own.organization} onDone={membership.reload} />}
+      {mayChange && <Rules />}
       {mayChange && <Retention />}
     </PageFrame>
   );
@@ -65,7 +72,7 @@ function useJoining(membership: Answers['Membership'] | null, changed: () => voi
   }, [feed !== undefined, changed]);
 }
 
-function rowOf({ role, node: { user, joinedAt } }: Row, mayChange: boolean, onDone: () => void) {
+function rowOf({ role, node: { user, joinedAt, lastSeenAt } }: Row, mayChange: boolean, onDone: () => void) {
   const changeRole = (other: Role) => mutate('ChangeRole', { userId: user.id, role: other }, onDone);
   const remove = () => mutate('RemoveMember', { userId: user.id }, onDone);
   const name = personOf(user);
@@ -78,10 +85,16 @@ function rowOf({ role, node: { user, joinedAt } }: Row, mayChange: boolean, onDo
       </td>
       <td>{roleName(role)}</td>
       <TimeCell at={joinedAt} />
+      {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} />}
       <td class="end">
         {mayChange && (
           <div class="actions">
             <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
+            <Action
+              label="Sign out"
+              confirm={`End all sign-ins and connected apps of “${name}” here? Their API keys stay.`}
+              run={() => mutate('EndSignIns', { userId: user.id }, onDone)}
+            />
             <Action label="Remove" confirm={question} run={remove} />
           </div>
         )}

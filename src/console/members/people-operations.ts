@@ -4,13 +4,24 @@ const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error del
 
 /** The operations about members, invitations, organizations and the own account. */
 export const PEOPLE_OPERATIONS = {
-  Members: `query Members($first: Int!, $after: String) {
+  Members: `query Members($first: Int!, $after: String, $isAdministrator: Boolean!) {
     viewer { organization { id
       members(first: $first, after: $after) {
-        edges { role node { joinedAt user { id name email } } }
+        edges { role node { joinedAt lastSeenAt @include(if: $isAdministrator) user { id name email } } }
         pageInfo { hasNextPage endCursor }
       }
     } }
+  }`,
+
+  SuspendedMembers: `query SuspendedMembers($first: Int!, $after: String) {
+    viewer { organization { id suspendedMembers(first: $first, after: $after) {
+      nodes { role suspendedAt user { id name email } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  ReactivateMember: `mutation ReactivateMember($userId: ID!) {
+    reactivateOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }
   }`,
 
   Membership: `query Membership {
@@ -23,6 +34,10 @@ export const PEOPLE_OPERATIONS = {
 
   ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
     changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
+  }`,
+
+  EndSignIns: `mutation EndSignIns($userId: ID!) {
+    endOrganizationMemberSignIns(input: { userId: $userId }) { __typename ${FAULT} }
   }`,
 
   RemoveMember: `mutation RemoveMember($userId: ID!) {

@@ -26,6 +26,17 @@ export const RETENTION_OPERATIONS = {
     }
   }`,
 
+  Rules: `query Rules {
+    viewer {
+      organization { id definitionDeletion keyPolicy { maxDays boundOnly } }
+      signInSettings { issuer domains organizationSlug joins adminGroups viewerGroups allowedGroups isOnly }
+    }
+  }`,
+
+  UpdateKeyPolicy: `mutation UpdateKeyPolicy($input: UpdateOrganizationKeyPolicyInput!) {
+    updateOrganizationKeyPolicy(input: $input) { __typename ${FAULT} }
+  }`,
+
   Retention: `query Retention {
     viewer { organization { id slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
   }`,

@@ -37,7 +37,7 @@ export const ScopeEnum = enumOf(
 const CredentialKindEnum = enumOf('ApiKeyKind', 'What an API key is.', CREDENTIAL_KINDS, {
   KEY: 'A secret key.',
   SIGN_IN:
-    'The sign-in of a person in a browser, with a key or with an identity provider. It has no secret, and ends after 12 hours.',
+    'The sign-in of a person in a browser, with a key or with an identity provider. It has no secret, and ends after the hours of `SIGN_IN_HOURS`.',
   OAUTH_GRANT: 'The grant of a person to a client, which has access tokens instead of a secret.',
 });
 

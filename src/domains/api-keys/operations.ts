@@ -19,6 +19,7 @@ import { Membership } from '../organizations/public.ts';
 import { lockUser } from '../users/public.ts';
 import { ApiKey } from './entity.ts';
 import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
+import { withinPolicy } from './key-policy.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 import {
   type Ownership,
@@ -67,15 +68,14 @@ export const createApiKey = defineOperation({
       throw new ForbiddenError('a key that is bound to an organization can create keys only for that organization');
     const expiresAt = await requireNotStronger(context, input);
     await lockOwner(em, actor.userId);
-    if (boundTo === null) {
-      if (actor.organization?.role === 'viewer') throw new ForbiddenError('viewers create bound keys only');
-    } else {
+    if (boundTo === null && actor.organization?.role === 'viewer') throw new ForbiddenError('viewers have bound keys');
+    if (boundTo !== null) {
       const member = { userId: actor.userId, organizationId: boundTo };
       const { role } = isOfServiceAccount ? requireOrganization(actor) : await lockMembership(em, member);
       requireScopesOf(role, input.scopes);
     }
     const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };
-    const created = await issueApiKey(context, { ...input, ...owner, expiresAt });
+    const created = await issueAllowed(context, { ...input, ...owner, expiresAt }, input.expiresAt);
     await recordUnboundKey(em, created.apiKey, (target) => auditEntry(context, 'createApiKey', target));
     return created;
   },
@@ -191,6 +191,16 @@ export async function issueApiKey(
   });
   em.persist(apiKey);
   return { apiKey, key };
+}
+
+/** The same within the key policy. @throws ValidationError (400) for what it refuses, such as the expiry that was asked for */
+export async function issueAllowed(
+  context: Pick<OperationContext, 'em' | 'now' | 'newId'>,
+  given: Parameters<typeof issueApiKey>[1],
+  asked: Date | undefined,
+): Promise<CreatedApiKey> {
+  const policed = await withinPolicy(context.em, { ...given, at: context.now() }, { ...given, asked });
+  return issueApiKey(context, { ...given, expiresAt: policed });
 }
 
 /** Gives a key that was never used a new text, which makes the former text invalid. Undefined when it was used or revoked. */

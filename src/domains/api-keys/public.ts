@@ -2,10 +2,12 @@
 
 export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
 export { createApiKeyInput, createServiceAccountApiKeyInput, listApiKeysInput } from './input.ts';
+export { withinPolicy } from './key-policy.ts';
 export { generateSecret, hashApiKey, isWellFormedApiKey, isWellFormedSecret } from './key-format.ts';
 export {
   type CreatedApiKey,
   createdTarget as createdApiKeyTarget,
+  issueAllowed,
   issueApiKey,
   issueApiKeyLike,
   listApiKeys,
@@ -19,6 +21,23 @@ export {
 } from './operations.ts';
 export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS, requireScopesOf } from './policy.ts';
-export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, blockKeys, noteKeyUse, revokeKeys } from './queries.ts';
+export {
+  type ApiKeyRow,
+  LAST_USED_PRECISION,
+  type MemberCredential,
+  apiKeyRow,
+  blockKeys,
+  credentialsOf,
+  lastUsesOf,
+  noteKeyUse,
+  revokeKeys,
+} from './queries.ts';
 export { apiKeyDocument, createdApiKeyDocument, toApiKey, toCreatedApiKey } from './documents.ts';
-export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn, listSignIns } from './sign-ins.ts';
+export {
+  beginPersonalSignIn,
+  beginSignIn,
+  deleteOldCredentials,
+  endSignIn,
+  endSignInsOfMember,
+  listSignIns,
+} from './sign-ins.ts';

@@ -1,6 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { groupBy } from '../../core/arrays.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import type { CredentialKind } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -133,14 +135,12 @@ export async function revokeKeys(
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 
+type Whose = { readonly userId: UserId; readonly kind?: 'SIGN_IN' } | { readonly keyId: ApiKeyId };
+
 /**
  * Ends unbound credentials for an organization, in the caller's transaction: those of a person, or a key with the sign-ins made with it.
  */
-export async function blockKeys(
-  em: EntityManager,
-  organizationId: OrganizationId,
-  whose: { readonly userId: UserId } | { readonly keyId: ApiKeyId },
-): Promise<void> {
+export async function blockKeys(em: EntityManager, organizationId: OrganizationId, whose: Whose): Promise<void> {
   await changeBlocks(em, whose, sql`array_append(array_remove(blocked_in, ${organizationId}), ${organizationId})`);
 }
 
@@ -149,11 +149,7 @@ export async function unblockKey(em: EntityManager, organizationId: Organization
   await changeBlocks(em, { keyId }, sql`array_remove(blocked_in, ${organizationId})`);
 }
 
-async function changeBlocks(
-  em: EntityManager,
-  whose: { readonly userId: UserId } | { readonly keyId: ApiKeyId },
-  blockedIn: RawBuilder<OrganizationId[]>,
-): Promise<void> {
+async function changeBlocks(em: EntityManager, whose: Whose, blockedIn: RawBuilder<OrganizationId[]>): Promise<void> {
   await em
     .getKysely<Readable<ApiKeyTables>>()
     .updateTable('api_key')
@@ -162,7 +158,7 @@ async function changeBlocks(
     .where('revoked_at', 'is', null)
     .where((eb) =>
       'userId' in whose
-        ? eb('user_id', '=', whose.userId)
+        ? eb.and([eb('user_id', '=', whose.userId), ...(whose.kind ? [eb('kind', '=', whose.kind)] : [])])
         : eb.or([eb('id', '=', whose.keyId), eb('signed_in_with_id', '=', whose.keyId)]),
     )
     .execute();
@@ -227,3 +223,46 @@ export async function requireStillReached(
   if (isWider || isLonger)
     throw new ForbiddenError('Idempotency-Key: the stored answer is an API key with more rights than the calling key');
 }
+
+/** When each of these people last used a credential that acts in the organization. */
+export const lastUsesOf =
+  ({ sql: reader }: Pick<OperationContext, 'sql'>, organizationId: OrganizationId): LoadBatch<UserId, string> =>
+  async (userIds) => {
+    const rows = await reader.all(
+      db
+        .selectFrom('api_key as k')
+        .select(['k.user_id as userId', ({ fn }) => fn.max('k.last_used_at').as('at')])
+        .where('k.user_id', '=', anyOf('uuid', userIds))
+        .where((eb) => eb.or([eb('k.organization_id', 'is', null), eb('k.organization_id', '=', organizationId)]))
+        .groupBy('k.user_id'),
+    );
+    return new Map(rows.flatMap(({ userId, at }) => (at === null ? [] : [[userId, at] as const])));
+  };
+
+/** A sign-in or a connected app of a member, as administrators see it. */
+export type MemberCredential = Pick<ApiKeyRow, 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>;
+
+/** The open credentials of a kind of each of these people that act in the organization. */
+export const credentialsOf =
+  (
+    { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
+    organizationId: OrganizationId,
+    kind: 'SIGN_IN' | 'OAUTH_GRANT',
+  ): LoadBatch<UserId, readonly MemberCredential[]> =>
+  async (userIds) => {
+    const rows = await reader.all(
+      db
+        .selectFrom('api_key as k')
+        .select(['k.user_id as userId', 'k.name', 'k.created_at as createdAt', 'k.last_used_at as lastUsedAt'])
+        .select('k.expires_at as expiresAt')
+        .where('k.user_id', '=', anyOf('uuid', userIds))
+        .where('k.kind', '=', kind)
+        .where('k.revoked_at', 'is', null)
+        .where('k.expires_at', '>', now().toISOString())
+        .where((eb) => eb.or([eb('k.organization_id', 'is', null), eb('k.organization_id', '=', organizationId)]))
+        .where(sql<boolean>`${organizationId} <> all(k.blocked_in)`)
+        .orderBy('k.created_at', 'desc')
+        .limit(1000),
+    );
+    return groupBy(rows, ({ userId }) => userId);
+  };

@@ -11,7 +11,7 @@ import type { User } from '../users/public.ts';
 import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
 import type { ApiKeyFilter } from './input.ts';
 import { READ_API_KEYS } from './policy.ts';
-import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow } from './queries.ts';
+import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, blockKeys, unboundKeysOf } from './queries.ts';
 
 /** Sign-ins of browsers: credentials without a secret, which a cookie names. */
 
@@ -87,6 +87,31 @@ export async function endSignInsOfOnly(
     .returning('id')
     .execute();
   return ended.map(({ id }) => id);
+}
+
+/**
+ * Ends the sign-ins and connected apps of a member, in the caller's transaction: those that act in the organization alone, and sign-ins of
+ * somebody in no other one; others no longer act here. @returns the ids of all that lost rights.
+ */
+export async function endSignInsOfMember(
+  em: EntityManager,
+  member: { readonly userId: UserId; readonly organizationId: OrganizationId },
+  at: Date,
+): Promise<ApiKeyId[]> {
+  const { userId, organizationId } = member;
+  const ended = await em
+    .getKysely<Readable<ApiKeyTables>>()
+    .updateTable('api_key')
+    .set({ revoked_at: at })
+    .where('user_id', '=', userId)
+    .where('organization_id', '=', organizationId)
+    .where('kind', '<>', 'KEY')
+    .where('revoked_at', 'is', null)
+    .returning('id')
+    .execute();
+  const altogether = await endSignInsOfOnly(em, member, at);
+  await blockKeys(em, organizationId, { userId, kind: 'SIGN_IN' });
+  return [...ended.map(({ id }) => id), ...altogether, ...(await unboundKeysOf(em, [userId]))];
 }
 
 /** Notifies the live streams of a key that was revoked, and of its sign-ins. */

@@ -2,6 +2,7 @@ import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgr
 import type { EventDefinitionId, EventPropertyId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
+import { User } from '../users/public.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
 /** The standard primary objects. The name of a custom object is allowed too (Custom Event Definition API, section 2.1). */
@@ -47,6 +48,8 @@ const EventDefinitionSchema = defineEntity({
     primaryObject: p.text(),
     customMatchingId: p.json<CustomMatchingId>().nullable(),
     includeDefaultProperties: p.boolean(),
+    /** Who can delete it, if the organization lets creators alone; null for those of earlier versions, and when the account is deleted. */
+    creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
     /** Time of deletion. The row of a deleted definition stays, because its name can never be used again. */
@@ -57,6 +60,7 @@ const EventDefinitionSchema = defineEntity({
     { name: 'event_definition_number_unique', properties: ['number'] },
   ],
   indexes: [
+    { name: 'event_definition_creator_index', properties: ['creator'] },
     { name: 'event_definition_created_index', properties: ['organization', 'createdAt', 'id'] },
     { name: 'event_definition_updated_index', properties: ['organization', 'updatedAt', 'id'] },
   ],

@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, invalid } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, invalid } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { ActingOrganization } from '../../core/access.ts';
@@ -21,7 +21,7 @@ import {
 import { baseNameFor, definitionNameTaken, firstFreeName } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
-import { namesLike } from './queries.ts';
+import { deletableOf, namesLike } from './queries.ts';
 import { lockDefinition } from './row-locks.ts';
 
 // Used by other domain modules.
@@ -57,7 +57,7 @@ export const createEventDefinition = defineOperation({
 
 /** A definition that is not yet persisted. */
 export function newDefinition(
-  { em, now, newId }: OperationContext,
+  { em, actor, now, newId }: OperationContext,
   organization: ActingOrganization,
   input: Omit<CreateEventDefinitionInput, 'propertyDefinitions'> & { readonly name: string },
 ): EventDefinition {
@@ -73,6 +73,7 @@ export function newDefinition(
       primaryObject: input.primaryObject,
       customMatchingId: matchingOf(input),
       includeDefaultProperties: input.includeDefaultProperties,
+      creator: actor.userId,
       createdAt: at,
       updatedAt: at,
       deletedAt: null,
@@ -164,8 +165,11 @@ export const deleteEventDefinition = defineOperation({
   target: targetOf,
 });
 
-/** Deletes a locked definition, and queues the job that deletes its occurrences. */
-export async function deleteWithOccurrences({ em, now }: OperationContext, definition: EventDefinition): Promise<void> {
+/** Deletes a locked definition, and queues the job that deletes its occurrences. @throws ForbiddenError if the organization lets creators alone. */
+export async function deleteWithOccurrences(context: OperationContext, definition: EventDefinition): Promise<void> {
+  const { em, now } = context;
+  if (!(await deletableOf(context)([definition.id])).get(definition.id))
+    throw new ForbiddenError('only administrators and the creator of an event definition can delete it');
   definition.delete(now());
   await enqueueJob(em, 'event-purge', {
     id: definition.id,

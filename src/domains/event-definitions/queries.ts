@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -14,6 +15,7 @@ import {
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import {
   EVENT_DEFINITION_COLUMNS,
@@ -44,9 +46,12 @@ const db = queriesOn<EventDefinitionTables>();
 type Tables = Readable<EventDefinitionTables>;
 
 /** A row has the selected columns only; without a selection it has all columns. */
-export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
+export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'creatorId' | 'deletedAt'>;
 
-const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
+const HIDDEN: ReadonlySet<string> = new Set(['organizationId', 'creatorId', 'deletedAt']);
+const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter(
+  (name): name is keyof EventDefinitionRow => !HIDDEN.has(name),
+);
 const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
 
@@ -138,6 +143,24 @@ export async function findDefinitionWithProperties(
   const { packed, ...definition } = row;
   return { ...definition, customProperties: properties.unpack(packed) };
 }
+
+/** Whether the caller can delete each of the definitions, as their organization lets all members or creators alone. */
+export const deletableOf =
+  ({ actor, sql: reader }: Pick<OperationContext, 'actor' | 'sql'>): LoadBatch<EventDefinitionId, boolean> =>
+  async (ids) => {
+    if (requireOrganization(actor).role === 'admin') return new Map(ids.map((id) => [id, true]));
+    const rows = await reader.all(
+      withOrganization
+        .selectFrom('event_definition as d')
+        .innerJoin('organization as o', 'o.id', 'd.organization_id')
+        .select('d.id')
+        .where((eb) => eb.or([eb('o.definition_deletion', '=', 'members'), eb('d.creator_id', '=', actor.userId)]))
+        .where('d.organization_id', '=', requireOrganization(actor).id)
+        .where('d.id', '=', anyOf('uuid', ids)),
+    );
+    return new Map(rows.map(({ id }) => [id, true]));
+  };
+const withOrganization = queriesOn<EventDefinitionTables & OrganizationTables>();
 
 /** The custom properties that were read together with a definition. */
 export const propertiesWith = (

@@ -10,7 +10,7 @@ import { beginPersonalSignIn, revokeKeys } from '../api-keys/public.ts';
 import { followGroups } from '../groups/public.ts';
 import { ScimUser, SuspendedMembership, ensureMember } from '../memberships/public.ts';
 import { KNOWS_VIEWERS, Membership, Organization } from '../organizations/public.ts';
-import { User, findOrCreateUser, lockUser } from '../users/public.ts';
+import { User, changeAddress, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
 import { Identity } from './entity.ts';
 import { redeemSignInLink } from './tokens.ts';
@@ -52,6 +52,7 @@ export async function signInIdentity(
   const { user } = found.identity;
   await requireAccount(em, user);
   found.identity.lastSignedInAt = context.now();
+  const taken = found.isKnown ? await followPerson(em, context.now(), { user, claims, settings }) : NOTHING_TAKEN;
   const name = `Sign-in with ${settings.name}`;
   beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
   await em.flush();
@@ -64,12 +65,13 @@ export async function signInIdentity(
   const { revoked } = found;
   const ended = revoked?.length ? `; revoked ${revoked.length} credentials` : '';
   if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}${ended}` });
+  if (taken.detail !== '') await record('followIdentity', { ...person, detail: taken.detail });
   if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
   if (joined !== undefined) await record('followGroups', { ...person, detail: joined });
   await recordInAll(em, user, (id) =>
     record('signIn', { type: 'ApiKey', id: signIn.id, organizationId: id, label: name, detail: 'OIDC' }),
   );
-  const notice = [revoked?.length ? NOTICES.revokedKeys : '', roles.notice ?? '']
+  const notice = [revoked?.length ? NOTICES.revokedKeys : '', taken.notice, roles.notice ?? '']
     .filter((text) => text !== '')
     .join(' ');
   return { userId: user.id, isDemoted: roles.isDemoted, revoked, ...(notice !== '' && { notice }) };
@@ -112,7 +114,7 @@ function findIdentity(em: EntityManager, issuer: string, subject: string): Promi
   return em.findOne(Identity, { issuer, subject }, { populate: ['user'], refresh: true });
 }
 
-const asKnown = (identity: Identity) => ({ identity, how: undefined, revoked: undefined });
+const asKnown = (identity: Identity) => ({ identity, isKnown: true, how: undefined, revoked: undefined });
 
 /** A new identity is joined to the account of its address once, or gets a new account. */
 async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, claims: Claims, settings: OidcSettings) {
@@ -137,7 +139,7 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
       );
     former.subject = claims.sub;
     former.relinkedUntil = relinkUntil;
-    return { identity: former, how: 'relinked' as const, revoked: undefined };
+    return { identity: former, isKnown: false, how: 'relinked' as const, revoked: undefined };
   }
   const revoked = !isNew && (await isUnproven(em, user.id)) ? await revokeKeys(em, { userId: user.id }, at) : undefined;
   if (isNew || revoked) user.rename(nameOf(claims), at);
@@ -151,7 +153,34 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
   });
   em.persist(identity);
   await em.flush();
-  return { identity, how: isNew ? ('created' as const) : ('joined' as const), revoked };
+  return { identity, isKnown: false, how: isNew ? ('created' as const) : ('joined' as const), revoked };
+}
+
+const NOTHING_TAKEN = { detail: '', notice: '' };
+
+/** Takes over a changed address that counts for a new account, and the name of a person without one here. @returns what was taken. */
+async function followPerson(
+  em: EntityManager,
+  at: Date,
+  { user, claims, settings }: { readonly user: User; readonly claims: Claims; readonly settings: OidcSettings },
+): Promise<typeof NOTHING_TAKEN> {
+  const name = user.name == null ? nameOf(claims) : null;
+  if (name !== null) user.rename(name, at);
+  const email = ifCounts(claims, settings);
+  const isOther = email !== undefined && email !== user.email;
+  const isTaken = isOther && (await changeAddress(em, user, email, at));
+  const detail = [isTaken ? 'address' : '', name === null ? '' : 'name'].filter((what) => what !== '').join(', ');
+  return { detail, notice: isOther && !isTaken ? NOTICES.usedAddress : '' };
+}
+
+/** The address; undefined for one that joins no account. */
+function ifCounts(claims: Claims, settings: OidcSettings): string | undefined {
+  try {
+    return emailOf(claims, settings);
+  } catch (error) {
+    if (error instanceof RefusedIdentityError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether SCIM decides over the membership of a person: their role and groups, and whether it is suspended. */
@@ -227,6 +256,8 @@ async function followProvider(
 const NOTICES = {
   revokedKeys:
     'Your account was created with an invitation, so somebody else may have had its API keys. They no longer work, and its other sign-ins have ended. Create new keys, and check the organizations and the personal MCP connections of the account.',
+  usedAddress:
+    'Your e-mail address has changed at your identity provider, but another account has the new one, so that yours stays. Ask the operator of this gateway.',
   unknownGroups:
     'Your identity provider did not list your groups, so your role has not changed. Ask its administrator to send the groups of this application only.',
   upgrade:

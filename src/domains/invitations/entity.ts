@@ -23,6 +23,8 @@ const InvitationSchema = defineEntity({
     firstKey: () => p.manyToOne(ApiKey).nullable().deleteRule('cascade'),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
+    /** Since when the inviter had the right to invite; the invitation ends with it. */
+    inviterSince: p.datetime().nullable(),
   },
   uniques: [
     { name: 'invitation_hash_unique', properties: ['hash'] },

@@ -4,10 +4,24 @@ import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, limitReached } from '../../core/errors.ts';
 import type { InvitationId } from '../../core/ids.ts';
-import { ANYBODY, type Role, SCOPES_OF_PEOPLE, requireOrganization } from '../../core/access.ts';
+import {
+  ANYBODY,
+  type Actor,
+  type Role,
+  SCOPES_OF_PEOPLE,
+  type Scope,
+  requireOrganization,
+  scopesOf,
+} from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
-import { type CreatedApiKey, issueApiKey, recordUnboundKey, replaceUnusedKey } from '../api-keys/public.ts';
+import {
+  type CreatedApiKey,
+  issueApiKey,
+  recordUnboundKey,
+  replaceUnusedKey,
+  withinPolicy,
+} from '../api-keys/public.ts';
 import { hasIdentity } from '../identities/public.ts';
 import {
   Membership,
@@ -95,6 +109,7 @@ export const inviteOrganizationMember = defineOperation({
       role,
       hash: hashInvitationToken(token),
       inviter: actor.userId,
+      inviterSince: await administratorSince(em, actor),
       createdAt: at,
       expiresAt: new Date(at.getTime() + LIFETIME_MS),
     });
@@ -102,6 +117,16 @@ export const inviteOrganizationMember = defineOperation({
   },
   target: ({ invitation }) => ({ ...targetOf(invitation), detail: invitation.role }),
 });
+
+/** Since when the caller has had the right to invite: a later one is another. */
+async function administratorSince(em: EntityManager, { userId, organization, isServiceAccount }: Actor): Promise<Date> {
+  if (isServiceAccount === true) {
+    const { serviceRoleSince, createdAt } = await em.findOneOrFail(User, { id: userId });
+    return serviceRoleSince ?? createdAt;
+  }
+  const { roleSince, createdAt } = await em.findOneOrFail(Membership, { organization: organization?.id, user: userId });
+  return roleSince ?? createdAt;
+}
 
 /** The label is the e-mail address alone, by which the deletion of the account finds it. */
 function targetOf({ id, email }: { readonly id: InvitationId; readonly email: string }): AuditTarget {
@@ -206,7 +231,7 @@ type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'reques
 
 /**
  * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and
- * issues its first key, which is unbound and has all scopes. The audit log entry refers to that key. If the answer is
+ * issues its first key, which is unbound and has all scopes, as far as the key policy allows. The audit log entry refers to that key. If the answer is
  * lost, the same token gets a new key instead of the first one, until that was used.
  * @throws NotFoundError like `acceptOrganizationInvitation`; ConflictError when the address already has an account.
  */
@@ -241,8 +266,14 @@ async function createAccount(
   const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: now() });
   await em.flush();
   const accepted = await join({ em, now }, invitation, user);
-  const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES_OF_PEOPLE };
-  const created = await issueApiKey({ em, now, newId }, key);
+  const { keysBoundOnly, id } = accepted.organization;
+  const isGiven = (scope: Scope) => !keysBoundOnly || scopesOf(accepted.role).includes(scope);
+  const key = { userId: user.id, name: 'First key', scopes: SCOPES_OF_PEOPLE.filter(isGiven) };
+  const expiresAt = await withinPolicy(em, { userId: user.id, organizationId: id, at: now() }, {});
+  const created = await issueApiKey(
+    { em, now, newId },
+    { ...key, organizationId: keysBoundOnly ? id : null, expiresAt },
+  );
   await em.flush();
   await em.nativeUpdate(Invitation, { id: invitation.id }, { firstKey: created.apiKey.id });
   return { ...accepted, ...created };

@@ -18,13 +18,16 @@ const db = queriesOn<Tables>();
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<Tables>>();
 
 /** An invitation without its credentials. A row has the selected columns only; without a selection it has all of these. */
-export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>, 'hash' | 'firstKeyId'>;
+export type InvitationRow = Omit<
+  RowOf<Readable<InvitationTables>['invitation']>,
+  'hash' | 'firstKeyId' | 'inviterSince'
+>;
 
-const SHOWN = INVITATION_COLUMNS.filter(
-  (name): name is keyof InvitationRow => name !== 'hash' && name !== 'firstKeyId',
-);
+const HIDDEN: ReadonlySet<string> = new Set(['hash', 'firstKeyId', 'inviterSince']);
+const SHOWN = INVITATION_COLUMNS.filter((name): name is keyof InvitationRow => !HIDDEN.has(name));
 /**
- * Whether an invitation is open: it was not accepted and has not expired, and its inviter is still an administrator of the organization.
+ * Whether an invitation is open: it was not accepted and has not expired, and its inviter has been an administrator of the organization since
+ * then: whoever loses the right to invite ends their invitations for good.
  * With `offset`, PostgreSQL looks up the inviter of each invitation found. Without, its plan can begin with the inviters and read all of
  * their invitations.
  */
@@ -35,6 +38,7 @@ const isOpen = (at: string | RawBuilder<string>) => (eb: ExpressionBuilder<Alias
     .whereRef('a.organization_id', '=', 'i.organization_id')
     .whereRef('a.user_id', '=', 'i.inviter_id')
     .where('a.role', '=', 'admin')
+    .where(isSince(sql`coalesce(a.role_since, a.created_at)`))
     .offset(sql.lit(0));
   const program = eb
     .selectFrom('user_account as s')
@@ -43,10 +47,15 @@ const isOpen = (at: string | RawBuilder<string>) => (eb: ExpressionBuilder<Alias
     .whereRef('s.service_organization_id', '=', 'i.organization_id')
     .where('s.service_role', '=', 'admin')
     .where('s.service_deleted_at', 'is', null)
+    .where(isSince(sql`coalesce(s.service_role_since, s.created_at)`))
     .offset(sql.lit(0));
   const isInvited = eb.or([eb.exists(inviter), eb.exists(program)]);
   return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), isInvited]);
 };
+
+/** Not by comparing times, because the clocks of two gateways differ. Null in invitations of earlier versions. */
+const isSince = (time: RawBuilder<unknown>) =>
+  sql<boolean>`(i.inviter_since is null or i.inviter_since = date_trunc('milliseconds', ${time}))`;
 
 /** The names of the organizations with these ids. Whoever can read an invitation can read the name of its organization. */
 export async function organizationNames(

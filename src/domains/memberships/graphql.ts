@@ -1,11 +1,15 @@
+import { resolveBatched } from '../../core/graphql/batches.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation, one } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
-import { apiKeyRow } from '../api-keys/public.ts';
+import { type MemberCredential, apiKeyRow, credentialsOf, lastUsesOf } from '../api-keys/public.ts';
 import {
+  ADMINISTER_ORGANIZATION,
   type Membership,
   createOrganizationWithKeyInput,
   mayAdminister,
@@ -19,6 +23,7 @@ import { OrganizationType, RoleEnum, organizationField } from '../organizations/
 import { memberFilter } from './input.ts';
 import {
   changeOrganizationMemberRole,
+  endOrganizationMemberSignIns,
   leaveOrganization,
   listMembers,
   readMembers,
@@ -27,7 +32,31 @@ import {
 import { listSuspendedMembers, reactivateOrganizationMember } from './suspension.ts';
 import { type MemberRow, memberRow } from './queries.ts';
 
-const MemberType = nodeType<MemberRow>('OrganizationMember', {
+const CredentialType = builder.objectRef<MemberCredential>('MemberCredential').implement({
+  description: 'An open sign-in or connected app of a member.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'How the person signed in, or the name of the client.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
+    lastUsedAt: t.expose('lastUsedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was last used. Null if it was not.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it ends by itself. Null if it does not.',
+    }),
+  }),
+});
+
+const OF_ADMINISTRATORS = {
+  ...OWN_STATEMENT,
+  ...refusable(ADMINISTER_ORGANIZATION),
+  ...needs<MemberRow>('organizationId', 'userId'),
+};
+
+export const MemberType = nodeType<MemberRow>('OrganizationMember', {
   description: 'The membership of a user in an organization. `id` identifies the membership, not the user; see `user`.',
   keyOf: ({ organizationId, userId }) => `${organizationId}:${userId}`,
   keyColumns: ['organizationId', 'userId'],
@@ -66,6 +95,32 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
       resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
     }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user joined the organization.' }),
+    lastSeenAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the member last sent a request with a key, a sign-in or a connected app that acts in the organization, at most a minute late. Null if they never did.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) =>
+        (await resolveBatched({ context, info }, userId, lastUsesOf(context, organizationId))) ?? null,
+    }),
+    signIns: t.field({
+      type: [CredentialType],
+      description: 'The open sign-ins of the member in browsers, newest first.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) => [
+        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'SIGN_IN'))) ?? []),
+      ],
+    }),
+    connectedApps: t.field({
+      type: [CredentialType],
+      description: 'The clients to which the member has given access in the organization, newest first.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) => [
+        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'OAUTH_GRANT'))) ??
+          []),
+      ],
+    }),
     suspendedAt: t.expose('suspendedAt', {
       type: 'DateTime',
       nullable: true,
@@ -101,6 +156,13 @@ mutation(reactivateOrganizationMember, {
 mutation(changeOrganizationMemberRole, {
   ids: { userId: 'User' },
   payload: one('member', MemberType, 'The changed member.', ({ membership }: { readonly membership: Membership }) =>
+    memberRow(membership),
+  ),
+});
+
+mutation(endOrganizationMemberSignIns, {
+  ids: { userId: 'User' },
+  payload: one('member', MemberType, 'The member.', ({ membership }: { readonly membership: Membership }) =>
     memberRow(membership),
   ),
 });

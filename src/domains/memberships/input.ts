@@ -31,10 +31,6 @@ export const changeOrganizationMemberRoleInput = z.strictObject({
   role: z.enum(ROLES).describe('The new role.'),
 });
 
-export const removeOrganizationMemberInput = z.strictObject({
-  userId: idSchema<UserId>().describe('Id of the user.'),
-});
-
-export const reactivateOrganizationMemberInput = z.strictObject({
+export const organizationMemberReference = z.strictObject({
   userId: idSchema<UserId>().describe('Id of the user.'),
 });

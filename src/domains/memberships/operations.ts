@@ -4,7 +4,7 @@ import { type ActingOrganization, type Role, requireOrganization } from '../../c
 import { type OperationContext, type WorkContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import type { AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
-import { apiKeyTopic, revokeKeysOfMember } from '../api-keys/public.ts';
+import { apiKeyTopic, endSignInsOfMember, revokeKeysOfMember } from '../api-keys/public.ts';
 import { removeFromGroups } from '../groups/public.ts';
 import type { User } from '../users/public.ts';
 import {
@@ -16,10 +16,10 @@ import {
   requireKnownRole,
   requireRoomToOwn,
 } from '../organizations/public.ts';
-import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
+import { changeOrganizationMemberRoleInput, leaveOrganizationInput, organizationMemberReference } from './input.ts';
 import { LEAVE_ORGANIZATION, READ_MEMBERS, refuseLastAdmin } from './policy.ts';
 import { MEMBERS } from './queries.ts';
-import { ScimUser, type SuspendedMembership } from './entity.ts';
+import { ScimUser, SuspendedMembership } from './entity.ts';
 import { refuseSuspended } from './suspension.ts';
 import { deleteConnections } from '../mcp-connections/public.ts';
 
@@ -68,7 +68,7 @@ export const changeOrganizationMemberRole = defineOperation({
     if (membership.role === role) return unchanged(change);
     if (role === 'admin') await requireRoomToOwn(em, userId);
     else await refuseLastAdmin(em, membership);
-    membership.role = role;
+    membership.give(role, context.now());
     return change;
   },
   target: (change) => ({ ...memberOf(change), detail: change.membership.role }),
@@ -78,13 +78,30 @@ export const changeOrganizationMemberRole = defineOperation({
 export const removeOrganizationMember = defineOperation({
   name: 'removeOrganizationMember',
   description:
-    'Removes a member, revokes their keys that are bound to the organization, blocks their unbound ones in it, and deletes their personal MCP connections in it. The last administrator cannot be removed.',
+    'Removes a member, revokes their keys that are bound to the organization, blocks their unbound ones in it, and deletes their personal MCP connections in it; also one whose membership is suspended. The last administrator cannot be removed.',
   access: ADMINISTER_ORGANIZATION,
-  input: removeOrganizationMemberInput,
+  input: organizationMemberReference,
   errors: [NotFoundError, ConflictError],
   run: async (context, { userId }) => {
-    const member = await lockMember(context.em, context.actor, userId);
+    const member = await lockMember(context.em, context.actor, userId, true);
     return endAndRevoke(context, member, userId !== context.actor.userId);
+  },
+  target: memberOf,
+  endsRightsOf: ({ user }) => [user.id],
+  afterCommit: notifyOfKeys,
+});
+
+export const endOrganizationMemberSignIns = defineOperation({
+  name: 'endOrganizationMemberSignIns',
+  description:
+    'Ends the sign-ins and connected apps of a member: those that act in this organization alone, and all sign-ins of a person in no other one; other sign-ins no longer act in this one. API keys stay.',
+  access: ADMINISTER_ORGANIZATION,
+  input: organizationMemberReference,
+  errors: [NotFoundError],
+  run: async ({ em, actor, now }, { userId }) => {
+    const { organization, membership } = await lockMember(em, actor, userId);
+    const keyIds = await endSignInsOfMember(em, { userId, organizationId: organization.id }, now());
+    return { organization, membership, user: membership.user, keyIds };
   },
   target: memberOf,
   endsRightsOf: ({ user }) => [user.id],
@@ -110,22 +127,25 @@ export const leaveOrganization = defineOperation({
 });
 
 /** A membership that has ended, with the keys that were revoked with it. */
-interface EndedMembership extends MemberChange {
+interface EndedMembership extends Omit<MemberChange, 'membership'> {
   readonly keyIds: readonly ApiKeyId[];
 }
 
 async function endAndRevoke(
   context: OperationContext,
-  { organization, membership }: Pick<MemberChange, 'organization' | 'membership'>,
+  { organization, membership }: { organization: ActingOrganization; membership: Membership | SuspendedMembership },
   isRemoved: boolean,
 ): Promise<EndedMembership> {
-  await refuseLastAdmin(context.em, membership);
+  if (membership instanceof Membership) await refuseLastAdmin(context.em, membership);
   const keyIds = await endMembership(context, membership, { isRemoved });
-  return { organization, membership, user: membership.user, keyIds };
+  return { organization, user: membership.user, keyIds };
 }
 
 /** Ends the live streams of the revoked keys. */
-function notifyOfKeys({ notifier }: OperationContext, ended: EndedMembership): Promise<EndedMembership> {
+function notifyOfKeys<Ended extends Pick<EndedMembership, 'keyIds'>>(
+  { notifier }: OperationContext,
+  ended: Ended,
+): Promise<Ended> {
   for (const id of ended.keyIds) notifier.publish(apiKeyTopic(id));
   return Promise.resolve(ended);
 }
@@ -157,23 +177,38 @@ export async function ensureMember(
   await lockOrganization(em, organization.id);
   await em.refresh(membership);
   await refuseLastAdmin(em, membership);
-  membership.role = role;
+  membership.give(role, at);
   return membership;
 }
 
-function memberOf({ user }: MemberChange): AuditTarget {
+function memberOf({ user }: Pick<MemberChange, 'user'>): AuditTarget {
   return { type: 'User', id: user.id, label: user.label() };
 }
 
-async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: UserId) {
+function lockMember(
+  em: EntityManager,
+  actor: OperationContext['actor'],
+  userId: UserId,
+): Promise<{ organization: ActingOrganization; membership: Membership }>;
+function lockMember(
+  em: EntityManager,
+  actor: OperationContext['actor'],
+  userId: UserId,
+  alsoSuspended: true,
+): Promise<{ organization: ActingOrganization; membership: Membership | SuspendedMembership }>;
+async function lockMember(
+  em: EntityManager,
+  actor: OperationContext['actor'],
+  userId: UserId,
+  alsoSuspended?: true,
+): Promise<{ organization: ActingOrganization; membership: Membership | SuspendedMembership }> {
   const organization = requireOrganization(actor);
   await lockOrganization(em, organization.id);
   // Waits for transactions that create a key of this membership.
-  const membership = await em.findOne(
-    Membership,
-    { organization: organization.id, user: userId },
-    { lockMode: LockMode.PESSIMISTIC_WRITE },
-  );
+  const place = { organization: organization.id, user: userId };
+  const membership =
+    (await em.findOne(Membership, place, { lockMode: LockMode.PESSIMISTIC_WRITE })) ??
+    (alsoSuspended ? await em.findOne(SuspendedMembership, place) : null);
   if (!membership) throw notFound('member');
   await em.populate(membership, ['user']);
   return { organization, membership };

@@ -1,4 +1,4 @@
-import { ConflictError } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError } from '../../core/errors.ts';
 import { requireScopes } from '../../core/access.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
@@ -26,6 +26,8 @@ export const createOrganization = defineOperation({
   input: createOrganizationInput,
   errors: [ConflictError],
   run: async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
+    if (context.settings.organizationCreation === 'operator')
+      throw new ForbiddenError('only the operator of this gateway creates organizations');
     if (input.createApiKey) requireScopes(context.actor, ['api_keys.write']);
     const organization = await insertOrganization(context, input);
     return { organization, created: input.createApiKey ? await issueFirstKey(context, organization) : undefined };

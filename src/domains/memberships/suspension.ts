@@ -6,7 +6,7 @@ import { type OperationContext, defineOperation } from '../../core/operation.ts'
 import { revokeKeys, revokeKeysOfMember } from '../api-keys/public.ts';
 import { ADMINISTER_ORGANIZATION, Membership, lockOrganization } from '../organizations/public.ts';
 import { SuspendedMembership } from './entity.ts';
-import { reactivateOrganizationMemberInput } from './input.ts';
+import { organizationMemberReference } from './input.ts';
 import { READ_SUSPENDED_MEMBERS, refuseLastAdmin } from './policy.ts';
 import { SUSPENDED_MEMBERS } from './queries.ts';
 
@@ -32,10 +32,10 @@ export async function suspendMember({ em, now }: Context, membership: Membership
 }
 
 /** Gives a suspended membership back with its role and date, in the caller's transaction. Keys do not come back. */
-export async function reactivateMember(em: EntityManager, suspended: SuspendedMembership): Promise<Membership> {
+export async function reactivateMember({ em, now }: Context, suspended: SuspendedMembership): Promise<Membership> {
   const { organization, user, role, createdAt } = suspended;
   em.remove(suspended);
-  const membership = em.create(Membership, { organization, user, role, createdAt });
+  const membership = em.create(Membership, { organization, user, role, createdAt, roleSince: now() });
   await em.flush();
   return membership;
 }
@@ -54,15 +54,16 @@ export const reactivateOrganizationMember = defineOperation({
   description:
     'Gives a membership back that was suspended with SCIM, with its role. Revoked keys do not come back, and blocked ones stay blocked.',
   access: ADMINISTER_ORGANIZATION,
-  input: reactivateOrganizationMemberInput,
+  input: organizationMemberReference,
   errors: [NotFoundError],
-  run: async ({ em, actor }, { userId }) => {
+  run: async (context, { userId }) => {
+    const { em, actor } = context;
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     const place = { organization: organization.id, user: userId };
     const suspended = await em.findOne(SuspendedMembership, place, { populate: ['user', 'organization'] });
     if (!suspended) throw notFound('suspended member');
-    return reactivateMember(em, suspended);
+    return reactivateMember(context, suspended);
   },
   target: ({ user, role }) => ({ type: 'User', id: user.id, label: user.label() ?? null, detail: role }),
 });

@@ -1,9 +1,11 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
 import type { Subscriptions } from '../../core/config.ts';
-import { ROLES } from '../../core/access.ts';
+import { ROLES, type Role } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { User } from '../users/public.ts';
+
+export const DEFINITION_DELETIONS = ['members', 'creators'] as const;
 
 const OrganizationSchema = defineEntity({
   name: 'Organization',
@@ -18,6 +20,11 @@ const OrganizationSchema = defineEntity({
     subscriptions: p.json<Subscriptions>(),
     /** The creator, for the maximum of organizations that a person owns; null when that account is deleted. Clients cannot read it. */
     creator: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    /** Who can delete event definitions: all members, or administrators and the creator of the definition. */
+    definitionDeletion: p.enum(DEFINITION_DELETIONS).default('members'),
+    /** After how many days API keys act here no longer; null for any age. */
+    keyMaxDays: p.integer().nullable(),
+    keysBoundOnly: p.boolean().default(false),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
@@ -30,7 +37,11 @@ const OrganizationSchema = defineEntity({
 
 /** A tenant, to which all its other records belong. */
 export class Organization extends OrganizationSchema.class {
-  update(changes: { name?: string; logoUrl?: string | null }, at: Date): void {
+  update(
+    changes: { name?: string; logoUrl?: string | null; definitionDeletion?: (typeof DEFINITION_DELETIONS)[number] },
+    at: Date,
+  ): void {
+    if (changes.definitionDeletion !== undefined) this.definitionDeletion = changes.definitionDeletion;
     if (changes.name !== undefined) this.name = changes.name;
     if (changes.logoUrl !== undefined) this.logoUrl = changes.logoUrl;
     this.updatedAt = at;
@@ -46,12 +57,19 @@ const MembershipSchema = defineEntity({
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
     role: p.enum(ROLES),
     createdAt: p.datetime(),
+    /** When the role was given, if that was after the membership began: invitations of before have ended. */
+    roleSince: p.datetime().nullable(),
   },
   indexes: [{ name: 'membership_user_index', properties: ['user'] }],
 });
 
 /** The membership of a user in an organization. */
-export class Membership extends MembershipSchema.class {}
+export class Membership extends MembershipSchema.class {
+  give(role: Role, at: Date): void {
+    this.role = role;
+    this.roleSince = at;
+  }
+}
 MembershipSchema.setClass(Membership);
 
 export type OrganizationTables = InferKyselyDB<typeof OrganizationSchema | typeof MembershipSchema>;

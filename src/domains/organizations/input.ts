@@ -4,6 +4,8 @@ import { listInput } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { ROLES } from '../../core/access.ts';
 import type { OrganizationId } from '../../core/ids.ts';
+import { keyPolicyDocument } from './key-policy-document.ts';
+import { DEFINITION_DELETIONS } from './entity.ts';
 import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
@@ -65,6 +67,26 @@ export const organizationFilter = z
   );
 export type OrganizationFilter = z.output<typeof organizationFilter>;
 
+export const keyPolicyReference = z.strictObject({
+  organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
+});
+
+/** An absent field does not change. */
+export const updateKeyPolicyInput = keyPolicyReference.extend({
+  maxDays: z
+    .int()
+    .min(1)
+    .max(3650)
+    .nullable()
+    .optional()
+    .describe(keyPolicyDocument.shape.maxDays.description ?? ''),
+  boundOnly: z
+    .boolean()
+    .optional()
+    .describe(keyPolicyDocument.shape.boundOnly.description ?? ''),
+  expectedUpdatedAt: expectedUpdatedAtInput,
+});
+
 export const updateOrganizationInput = z.strictObject({
   organizationId: idSchema<OrganizationId>().describe('Id of the organization.'),
   name: name.optional().describe('Name of the organization; unchanged when absent.'),
@@ -72,5 +94,9 @@ export const updateOrganizationInput = z.strictObject({
     .nullable()
     .optional()
     .describe('Address of the logo: http or https; unchanged when absent, cleared by null.'),
+  definitionDeletion: z
+    .enum(DEFINITION_DELETIONS)
+    .optional()
+    .describe('Who can delete event definitions; unchanged when absent.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });

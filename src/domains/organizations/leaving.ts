@@ -2,6 +2,7 @@ import { endServiceAccounts } from '../users/public.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
 import { lockOrganization } from './lock.ts';
@@ -64,7 +65,7 @@ export const organizationsAdministeredBy = (
  * @returns the new administrators.
  */
 export async function handOverOrganizations(
-  em: EntityManager,
+  { em, now }: Pick<WorkContext, 'em' | 'now'>,
   userId: UserId,
 ): Promise<{ organizationId: OrganizationId; userId: UserId }[]> {
   const held = await administeredBy(em, userId)
@@ -86,7 +87,7 @@ export async function handOverOrganizations(
       .limit(1);
     const [heir] = await db
       .updateTable('membership')
-      .set({ role: 'admin' })
+      .set({ role: 'admin', role_since: now().toISOString() })
       .where('organization_id', '=', organizationId)
       .where('user_id', '=', longest)
       .returning('user_id as userId')

@@ -4,7 +4,7 @@ import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { ANYBODY } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
-import type { AuditTarget } from '../../core/audit.ts';
+import { type AuditTarget, newValues } from '../../core/audit.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Columns, ifKnown } from '../../core/postgres/reading/columns.ts';
@@ -49,7 +49,7 @@ export async function findOrCreateOrganization(
 
 export const updateOrganization = defineOperation({
   name: 'updateOrganization',
-  description: 'Changes the name and the logo of the organization that the request acts in.',
+  description: 'Changes the name, the logo and the settings of the organization that the request acts in.',
   access: ADMINISTER_ORGANIZATION,
   input: updateOrganizationInput,
   errors: [NotFoundError, ConflictError],
@@ -69,6 +69,7 @@ export const updateOrganization = defineOperation({
   target: (organization, { organizationId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
     ...targetOf(organization),
     changedFields: givenNames(changes),
+    detail: newValues(changes, ['definitionDeletion']),
   }),
 });
 

@@ -123,7 +123,8 @@ export async function applyRoles(
       if (admin === 1 && keepsLast) continue;
       await refuseLastAdmin(em, membership);
     }
-    membership.role = role;
+    if (membership instanceof Membership) membership.give(role, context.now());
+    else membership.role = role;
     await em.flush();
     const detail = group === undefined ? role : `${role} (group ${group.slice(0, 200)})`;
     const target = { ...userTarget(membership.user, detail), organizationId };

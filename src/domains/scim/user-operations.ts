@@ -116,7 +116,10 @@ export const changeScimUser = change(
       keyIds = await suspendMember(context, membership);
       details.push('suspended');
     } else if (!before.state.active && wanted.active) {
-      await reactivateMember(em, await em.findOneOrFail(SuspendedMembership, { organization: organizationId, user }));
+      await reactivateMember(
+        context,
+        await em.findOneOrFail(SuspendedMembership, { organization: organizationId, user }),
+      );
       details.push('reactivated');
     }
     await em.flush();

@@ -14,7 +14,7 @@ import {
   createdApiKeyTarget,
   apiKeyTopic,
   createServiceAccountApiKeyInput,
-  issueApiKey,
+  issueAllowed,
   listApiKeys,
   requireNotStronger,
   requireScopesOf,
@@ -88,7 +88,10 @@ export const updateServiceAccount = defineOperation({
     if (isEmptyUpdate(changes)) return unchanged(account);
     await requireKnownRole(context, changes.role);
     if (changes.name !== undefined) account.name = changes.name;
-    if (changes.role !== undefined) account.serviceRole = changes.role;
+    if (changes.role !== undefined && changes.role !== account.serviceRole) {
+      account.serviceRole = changes.role;
+      account.serviceRoleSince = context.now();
+    }
     account.updatedAt = context.now();
     return account;
   },
@@ -154,7 +157,8 @@ export const createServiceAccountApiKey = defineOperation({
     const { id, serviceRole } = await loadServiceAccount(context, serviceAccountId);
     requireScopesOf(serviceRole ?? 'member', input.scopes);
     const organizationId = requireOrganization(context.actor).id;
-    return issueApiKey(context, { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId });
+    const given = { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId };
+    return issueAllowed(context, given, input.expiresAt);
   },
   target: ({ apiKey }) => createdApiKeyTarget(apiKey),
 });

@@ -63,7 +63,9 @@ export const holdSession = defineOperation({
     await requireAuthority(context);
     const session = await lockSession(em, actor, sessionId);
     const at = now();
-    em.assign(session, { holdReason: reason, heldBy: actor.userId, heldAt: at, updatedAt: at });
+    await em.populate(session, ['creator']);
+    const holdCreatorLabel = session.creator?.label() ?? session.holdCreatorLabel ?? null;
+    em.assign(session, { holdReason: reason, heldBy: actor.userId, heldAt: at, updatedAt: at, holdCreatorLabel });
     return session;
   },
   target: ({ id }, { reason }) => ({ ...targetOf(id), detail: reason }),
@@ -80,7 +82,7 @@ export const releaseSession = defineOperation({
   run: async ({ em, actor, now }, { sessionId }) => {
     const session = await lockSession(em, actor, sessionId);
     if (session.heldAt == null) return unchanged(session);
-    em.assign(session, { holdReason: null, heldBy: null, heldAt: null, updatedAt: now() });
+    em.assign(session, { holdReason: null, heldBy: null, heldAt: null, holdCreatorLabel: null, updatedAt: now() });
     return session;
   },
   target: ({ id }) => targetOf(id),

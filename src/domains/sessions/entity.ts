@@ -109,6 +109,8 @@ const SessionSchema = defineEntity({
     holdReason: p.text().nullable(),
     heldBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
     heldAt: p.datetime().nullable(),
+    /** The name and address of the creator when the hold began, for administrators, also when the account is deleted. */
+    holdCreatorLabel: p.text().nullable(),
     redactedAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

@@ -21,7 +21,17 @@ function exportedBelow(kind: string, below: string, list: typeof ARTIFACTS | typ
 }
 
 /** As GraphQL answers it. Its own kind has another name here, because each line has a kind. */
-function lineOf({ kind: sessionKind, state, source, holdReason, heldById, heldAt, ...row }: SessionRow): object {
-  const hold = heldAt === null ? null : { reason: holdReason, heldBy: heldById, heldAt };
+function lineOf({
+  kind: sessionKind,
+  state,
+  source,
+  holdCreatorLabel,
+  holdReason,
+  heldById,
+  heldAt,
+  ...row
+}: SessionRow) {
+  const held = { reason: holdReason, heldBy: heldById, heldAt, creatorLabel: holdCreatorLabel };
+  const hold = heldAt === null ? null : held;
   return { ...row, sessionKind, state: stateFlags(state), sessionSource: source, hold };
 }

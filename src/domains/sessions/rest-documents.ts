@@ -43,6 +43,7 @@ export function toSessionDocument(
     holdReason: _holdReason,
     heldById: _heldById,
     heldAt: _heldAt,
+    holdCreatorLabel: _holdCreatorLabel,
     redactedAt: _redactedAt,
     source,
     state,

@@ -61,7 +61,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
       return undefined;
     }
     job.start(now());
-    for (const { organizationId, userId } of await handOverOrganizations(transaction, job.userId)) {
+    for (const { organizationId, userId } of await handOverOrganizations({ em: transaction, now }, job.userId)) {
       const heir = await transaction.findOneOrFail(User, { id: userId });
       const target = { type: 'User' as const, id: userId, organizationId, label: heir.label(), detail: 'admin' };
       await recordAudit(transaction, jobEntry({ now, newId }, id, 'changeOrganizationMemberRole', target));

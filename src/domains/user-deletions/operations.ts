@@ -1,9 +1,10 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, NotFoundError, notFound, unauthenticated } from '../../core/errors.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { defineOperation, guarded, unchanged } from '../../core/operation.ts';
-import { type AuditTarget } from '../../core/audit.ts';
-import { lockUser } from '../users/public.ts';
+import type { DeletionJobId, UserId } from '../../core/ids.ts';
+import { type OperationContext, type WorkContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
+import { type AuditTarget, operatorEntry, recordAudit } from '../../core/audit.ts';
+import { User, lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, deletionConflict } from './policy.ts';
@@ -24,35 +25,58 @@ export const deleteUser = defineOperation({
   access: DELETE_USER,
   input: deleteUserInput,
   errors: [ConflictError],
-  run: async ({ em, actor, now, newId, settings }, input) => {
+  run: async (context, input) => {
+    const { actor } = context;
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
-    // Requests of one user run one at a time. The deletion may have finished while this request waited.
-    if (!(await lockUser(em, actor.userId))) throw unauthenticated();
-    const asked = await em.findOne(DeletionJob, {
-      userId: actor.userId,
-      organizationId: null,
-      state: { $in: ['queued', 'running'] },
-    });
-    if (asked) return unchanged(asked);
-    const conflict = await deletionConflict(em, actor.userId);
-    if (conflict) throw conflict;
-    const at = now();
-    const delaySeconds = settings.userDeletionDelaySeconds;
-    const job = em.create(DeletionJob, {
-      id: newId(),
-      userId: actor.userId,
-      state: 'queued',
-      questionnaire: input.deletionQuestionnaire ?? null,
-      emptiedOrganizations: [],
-      leftOrganizations: [],
-      runAfter: new Date(at.getTime() + delaySeconds * 1000),
-      createdAt: at,
-    });
-    await enqueueJob(em, 'user-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds });
-    return job;
+    if (!context.settings.isSelfDeletionAllowed)
+      throw new ForbiddenError('only the operator of this gateway deletes accounts');
+    const { job, isNew } = await queueDeletion(context, actor.userId, input.deletionQuestionnaire);
+    return isNew ? job : unchanged(job);
   },
   target: targetOf,
 });
+
+/** Queues the deletion of an account in the caller's transaction. @returns its job, which may be queued already. @throws ConflictError */
+async function queueDeletion(
+  { em, now, newId, settings }: Pick<OperationContext, 'em' | 'now' | 'newId' | 'settings'>,
+  userId: UserId,
+  questionnaire: DeletionJob['questionnaire'] = null,
+): Promise<{ readonly job: DeletionJob; readonly isNew: boolean }> {
+  // Requests of one user run one at a time. The deletion may have finished while this request waited.
+  if (!(await lockUser(em, userId))) throw unauthenticated();
+  const open = { userId, organizationId: null, state: { $in: ['queued' as const, 'running' as const] } };
+  const asked = await em.findOne(DeletionJob, open);
+  if (asked) return { job: asked, isNew: false };
+  const conflict = await deletionConflict(em, userId);
+  if (conflict) throw conflict;
+  const at = now();
+  const delaySeconds = settings.userDeletionDelaySeconds;
+  const job = em.create(DeletionJob, {
+    id: newId(),
+    userId,
+    state: 'queued',
+    questionnaire,
+    emptiedOrganizations: [],
+    leftOrganizations: [],
+    runAfter: new Date(at.getTime() + delaySeconds * 1000),
+    createdAt: at,
+  });
+  await enqueueJob(em, 'user-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds });
+  return { job, isNew: true };
+}
+
+/** Queues the deletion of the account with this address, for the operator. @throws NotFoundError; ConflictError as `deleteUser` */
+export const deleteUserByEmail = (
+  context: WorkContext,
+  email: string,
+): Promise<{ readonly userId: UserId; readonly deletionJobId: DeletionJobId }> =>
+  context.em.transactional(async (em) => {
+    const user = await em.findOne(User, { email: email.toLowerCase() });
+    if (!user) throw notFound('user');
+    const { job, isNew } = await queueDeletion({ ...context, em }, user.id);
+    if (isNew) await recordAudit(em, operatorEntry(context, 'deleteUser', targetOf(job)));
+    return { userId: user.id, deletionJobId: job.id };
+  });
 
 /** The audit log entry names the job and not the user, because the log must not keep ids of deleted accounts. */
 function targetOf({ id }: DeletionJob): AuditTarget {

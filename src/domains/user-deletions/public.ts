@@ -2,6 +2,6 @@
 
 export { deleteContents, deleteRest, lockJob } from './deletion-operations.ts';
 export { DeletionJob, type ErasedObject } from './entity.ts';
-export { listDeletionJobs } from './operations.ts';
+export { deleteUserByEmail, listDeletionJobs } from './operations.ts';
 export { type DeletionJobRow, deletionJobRow } from './queries.ts';
 export { deletionJobTopic } from './topics.ts';

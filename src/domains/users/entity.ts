@@ -17,6 +17,8 @@ const UserSchema = defineEntity({
     serviceOrganizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** The role of a service account in its organization. */
     serviceRole: p.enum(ROLES).nullable(),
+    /** As `Membership.roleSince`. */
+    serviceRoleSince: p.datetime().nullable(),
     /** When a service account was deleted. Its row stays with its organization, because sessions and keys refer to it. */
     serviceDeletedAt: p.datetime().nullable(),
   },

@@ -14,7 +14,7 @@ interface Memberships {
 const db = queriesOn<UserTables & Memberships>();
 
 type AccountRow = RowOf<Readable<UserTables>['user_account']>;
-type OfServiceAccounts = 'serviceOrganizationId' | 'serviceRole' | 'serviceDeletedAt';
+type OfServiceAccounts = 'serviceOrganizationId' | 'serviceRole' | 'serviceRoleSince' | 'serviceDeletedAt';
 
 /** A person. A row has the selected columns only; without a selection it has all columns. */
 export type UserRow = Omit<AccountRow, OfServiceAccounts>;

@@ -86,7 +86,7 @@ const keys = (value: ValueOf, sleep: boolean, { revokedAt, scopes } = OF_KEY) =>
       refusalOf(eb, value, { sleep, revokedAt }).as('refusal'),
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
-      organizationsOf(eb).as('organizations'),
+      organizationsOf(eb, value).as('organizations'),
       sql<readonly OrganizationId[] | null>`case when k.blocked_in <> '{}' then to_json(k.blocked_in) end`.as(
         'blockedIn',
       ),
@@ -179,16 +179,22 @@ const isStale = (eb: OfKey, value: ValueOf) =>
     .$castTo<boolean>();
 
 /** The organizations of a person, or of a service account. Only one of the subqueries is executed. */
-const organizationsOf = (eb: OfKey) =>
+const organizationsOf = (eb: OfKey, value: ValueOf) =>
   eb
     .case()
     .when('k.is_of_service_account', '=', sql.lit(false))
-    .then(ofPerson(eb))
-    .else(ofServiceAccount(eb))
+    .then(ofPerson(eb, value))
+    .else(ofServiceAccount(eb, value))
     .end()
     .$notNull();
 
-const found = (role: RawBuilder<Role | null>) => {
+/** By the key policy. */
+const isAged = (value: ValueOf) =>
+  sql<
+    boolean | null
+  >`k.kind = 'KEY' and k.created_at < ${value('at')}::timestamptz - o.key_max_days * interval '1 day'`;
+
+const found = (role: RawBuilder<Role | null>, value: ValueOf) => {
   const organization = jsonBuildObject({
     id: sql.ref('o.id'),
     name: sql.ref('o.name'),
@@ -196,25 +202,26 @@ const found = (role: RawBuilder<Role | null>) => {
     number: sql.ref('o.number'),
     role,
     subscriptions: sql.ref('o.subscriptions'),
+    isAged: isAged(value),
   });
   return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
 };
 
-const ofServiceAccount = (eb: OfKey) =>
+const ofServiceAccount = (eb: OfKey, value: ValueOf) =>
   eb
     .selectFrom('user_account as a')
     .innerJoin('organization as o', 'o.id', 'a.service_organization_id')
-    .select(found(sql.ref('a.service_role')))
+    .select(found(sql.ref('a.service_role'), value))
     .whereRef('a.id', '=', 'k.user_id')
     .where('a.service_deleted_at', 'is', null)
     .$asScalar()
     .$notNull();
 
-const ofPerson = (eb: OfKey) =>
+const ofPerson = (eb: OfKey, value: ValueOf) =>
   eb
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
-    .select(found(sql.ref('m.role')))
+    .select(found(sql.ref('m.role'), value))
     .whereRef('m.user_id', '=', 'k.user_id')
     .where((inner) =>
       inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),
@@ -271,8 +278,8 @@ const NONE: KnownKey['blocked'] = [];
 function toKnownKey<Row extends Pick<KeyRow, 'scopes' | 'blockedIn' | 'organizations'>>({ scopes, ...row }: Row) {
   const known = { ...row, scopes: new Set(scopes), blocked: NONE };
   const { blockedIn, organizations } = row;
-  if (!blockedIn) return known;
-  const isBlocked = ({ id }: ActingOrganization) => blockedIn.includes(id);
+  if (!blockedIn && !organizations.some((each) => each.isAged)) return known;
+  const isBlocked = ({ id, isAged: isOld }: ActingOrganization) => isOld === true || blockedIn?.includes(id) === true;
   const open = organizations.filter((each) => !isBlocked(each));
   return { ...known, organizations: open, blocked: organizations.filter(isBlocked) };
 }

@@ -168,7 +168,9 @@ function chooseOrganization(
     : only;
   if (chosen && blocked.includes(chosen))
     throw new ForbiddenError(
-      `an administrator has blocked this credential in the organization ${chosen.slug ?? chosen.id}`,
+      chosen.isAged === true
+        ? `this key is older than the organization ${chosen.slug ?? chosen.id} allows; create a new one`
+        : `an administrator has blocked this credential in the organization ${chosen.slug ?? chosen.id}`,
     );
   if (chosen) return chosen;
   if (isBound && only) throw invalid(ORGANIZATION_HEADER, `this key acts only in ${only.slug ?? only.id}`);

@@ -13,9 +13,6 @@ import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './cookies.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** How long a browser stays signed in. */
-export const SESSION_SECONDS = 12 * 60 * 60;
-
 /** The encrypted content of the cookie: the ids of the sign-in and of its key (without one, its own), never the key itself. */
 const sessionContent = z.strictObject({ signInId: z.uuid(), keyId: z.uuid() });
 
@@ -30,6 +27,8 @@ interface Parts {
   readonly rateLimits: Pick<RateLimits, 'countRequest'> | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
+  /** How long a browser stays signed in. */
+  readonly signInHours: number;
   /** A function, because the URL is known only after the gateway listens. */
   readonly publicUrl: () => string;
 }
@@ -65,7 +64,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs a browser in for 12 hours, in whatever way: `begin` stores the sign-in in a transaction, which also counts it toward the limits of
+   * Signs a browser in, in whatever way: `begin` stores the sign-in in a transaction, which also counts it toward the limits of
    * the person, and ends the one before. If there are too many, nothing has changed.
    * @throws DomainError (429)
    */
@@ -73,9 +72,10 @@ export class BrowserSessions {
     begin: (em: EntityManager, signIn: NewSignIn) => Promise<Result>,
     { before, ...request }: SigningIn,
   ): Promise<Result & { readonly signInId: ApiKeyId; readonly cookie: string }> {
-    const { database, rateLimits, secrets, notifier, keys, now, newId } = this.#parts;
+    const { database, rateLimits, secrets, notifier, keys, now, newId, signInHours } = this.#parts;
+    const seconds = signInHours * 3600;
     const known = before === undefined ? undefined : await keys.bySignIn(before);
-    const signIn = { id: newId(), expiresAt: new Date(now().getTime() + SESSION_SECONDS * 1000) };
+    const signIn = { id: newId(), expiresAt: new Date(now().getTime() + seconds * 1000) };
     const begun = await database.em.fork().transactional(async (em) => {
       const result = await begin(em, signIn);
       const sender = { keyId: signIn.id, userId: result.userId, kind: 'SIGN_IN' as const };
@@ -86,7 +86,7 @@ export class BrowserSessions {
     if (known) notifier.publish(apiKeyTopic(known.keyId));
     const content = { signInId: signIn.id, keyId: begun.keyId ?? signIn.id };
     const sealed = await secrets.seal(JSON.stringify(content), PLACE);
-    return { ...begun, signInId: signIn.id, cookie: this.#cookie(sealed, SESSION_SECONDS) };
+    return { ...begun, signInId: signIn.id, cookie: this.#cookie(sealed, seconds) };
   }
 
   /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile; 429 */

@@ -190,7 +190,7 @@ function shownNotices({ fault, notice }: Pick<Asked, 'fault' | 'notice'>): strin
 }
 
 function keyForm({ fault, notice, next = '/' }: Asked, keyCommand: string): string {
-  return `<p class="soft">With an API key, for 12 hours. The browser keeps an encrypted cookie, not the key.</p>
+  return `<p class="soft">With an API key. The browser keeps an encrypted cookie, not the key.</p>
 <form method="post" action="/sign-in">
   ${shownNotices({ fault, notice })}
   <div class="field">
@@ -208,7 +208,7 @@ function signedInPage(next: string): HttpAnswer {
   const html = smallPage(
     'Signed in',
     `<h1>You are signed in</h1>
-<p class="soft">Until you sign out, the key is revoked, or 12 hours have passed.</p>
+<p class="soft">Until you sign out, the key is revoked, or this sign-in has become too old.</p>
 <p><a class="button wide next" href="${escapeHtml(next)}">Continue</a></p>
 <form method="post" action="/sign-out"><button class="button plain wide" type="submit">Sign out</button></form>`,
     signInScript(),

@@ -135,6 +135,8 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
     until: fc.constantFrom('2026-01-03', '2026-12-31'),
     creatorIds: fc.constantFrom(undefined, []),
   },
+  readOrganizationKeyPolicy: { organizationId: reference('organizationId') },
+  updateOrganizationKeyPolicy: { organizationId: reference('organizationId') },
   readOrganizationRetention: { organizationId: reference('organizationId') },
   updateOrganizationRetention: { organizationId: reference('organizationId') },
   exportOrganization: { organizationId: reference('organizationId') },

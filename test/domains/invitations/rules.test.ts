@@ -11,8 +11,9 @@ import {
   invite,
   previewInvitation,
 } from '../../support/fixtures/invitations.ts';
-import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
+import { CHANGE, REMOVE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { createServiceAccountKey } from '../../support/fixtures/service-accounts.ts';
 import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
@@ -248,6 +249,29 @@ describe('the preview of an invitation', () => {
         body: { error: NOT_FOUND.message },
       });
   });
+});
+
+test('an invitation has ended for good when its inviter loses the right to invite, whether a person or a service account', async () => {
+  const admin = await gateway.createKey();
+  const status = async (token: string) => (await previewInvitation(gateway, token)).status;
+  const role = (userId: string, given: string) => mutate(admin.key, CHANGE, { userId, role: given });
+  const demoted = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+  const ofDemoted = await invite(gateway, demoted.key, newAddress());
+  await role(demoted.userId, 'MEMBER');
+  await role(demoted.userId, 'ADMIN');
+  const removed = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+  const ofRemoved = await invite(gateway, removed.key, newAddress());
+  await mutate(admin.key, REMOVE, { userId: removed.userId });
+  const back = { email: removed.email, organization: admin.organization, role: 'admin' as const };
+  const again = await gateway.createKey(back);
+  const program = await createServiceAccountKey(gateway, admin.key, { role: 'admin', scopes: ['organizations.write'] });
+  const ofProgram = await invite(gateway, program.key, newAddress());
+  for (const given of ['member', 'admin'])
+    await gateway.rest('PATCH', `/v1/service-accounts/${program.id}`, { key: admin.key, body: { role: given } });
+  const tokens = [ofDemoted, ofRemoved, ofProgram].map(({ token }) => token);
+  expect(await Promise.all(tokens.map(status))).toEqual([404, 404, 404]);
+  const later = [demoted.key, again.key, program.key].map((key) => invite(gateway, key, newAddress()));
+  expect(await Promise.all((await Promise.all(later)).map(({ token }) => status(token)))).toEqual([200, 200, 200]);
 });
 
 describe('accepting without a key', () => {

@@ -19,6 +19,7 @@ export const memberships: Cases = {
     target: 'User',
     targetId: ({ suspendedUserId }) => suspendedUserId,
   },
+  endOrganizationMemberSignIns: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
   removeOrganizationMember: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
   leaveOrganization: {
     isOnlyInGraphQL: true,

@@ -7,4 +7,10 @@ export const organizations: Cases = {
     input: ({ organizationId }) => ({ organizationId, name: `Renamed ${randomUUID()}` }),
     target: 'Organization',
   },
+  updateOrganizationKeyPolicy: {
+    input: ({ organizationId }) => ({ organizationId, maxDays: 365 }),
+    body: () => ({ maxDays: 365 }),
+    target: 'Organization',
+    selects: 'keyPolicy { maxDays }',
+  },
 };

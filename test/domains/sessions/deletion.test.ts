@@ -243,10 +243,20 @@ test('a held private session stays without its creator when that account is dele
   expect((await gateway.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key, body: {} })).status).toBe(202);
   await runJobs(gateway);
   expect((await gateway.rest('GET', `/v1/sessions/${other}`, { key })).status).toBe(404);
-  const query = `query($id: ID!) { session(id: $id) { creator { ... on Node { id } } hold { reason } } }`;
+  const query = `query($id: ID!) { session(id: $id) { creator { ... on Node { id } } hold { reason creatorLabel } } }`;
+  const creatorLabel = member.email;
   expect((await gateway.graphql(key, query, { id: held })).data).toEqual({
-    session: { creator: null, hold: { reason: 'Evidence' } },
+    session: { creator: null, hold: { reason: 'Evidence', creatorLabel } },
   });
+  // Of a session that is held anew, it stays; it ends with the hold.
+  await gateway.rest('PUT', `/v1/sessions/${held}/hold`, { key, body: { reason: 'Trial' } });
+  await gateway.rest('PATCH', `/v1/sessions/${held}`, { key, body: { visibility: 'public' } });
+  const { key: ofMember } = await gateway.createKey({ organization, role: 'member' });
+  expect((await gateway.graphql(ofMember, query, { id: held })).data).toEqual({
+    session: { creator: null, hold: { reason: 'Trial', creatorLabel: null } },
+  });
+  await gateway.rest('DELETE', `/v1/sessions/${held}/hold`, { key });
+  expect(await rows('select hold_creator_label as label from session where id = $1', held)).toEqual([{ label: null }]);
 });
 
 test('holding and releasing change `updatedAt`, with which a change that was begun before is refused', async () => {

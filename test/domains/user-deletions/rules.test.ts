@@ -2,16 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
+import { runCommand } from '../../../src/operator/commands.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 let withDelay: TestGateway;
+let closed: TestGateway;
 beforeAll(async () => {
   withDelay = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { beside: gateway });
+  closed = await startTestGateway(
+    { USER_SELF_DELETION: 'false', ORGANIZATION_CREATION: 'operator' },
+    { beside: gateway },
+  );
 });
-afterAll(() => withDelay.close());
+afterAll(() => Promise.all([withDelay.close(), closed.close()]));
 
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -31,6 +37,25 @@ const jobsOf = (userId: string) =>
     userId,
   );
 const queuedJobs = (id: string) => rows<{ state: string }>('select state from pgboss.job where id = $1', id);
+
+test('the operator can keep deletions of accounts and new organizations to the command line', async () => {
+  const { key, userId, email } = await closed.createKey();
+  expect((await closed.rest('DELETE', `/v1/users/${userId}`, { key })).status).toBe(403);
+  expect((await closed.rest('POST', '/v1/organizations', { key, body: { name: 'New' } })).status).toBe(403);
+  const named = { __typename: 'ForbiddenError' };
+  expect(await mutate(closed, key, 'createOrganization', { name: 'New' })).toMatchObject(named);
+  expect(await mutate(closed, key, 'deleteUser', { userId })).toMatchObject(named);
+  const run = () =>
+    runCommand(closed.dependencies, { name: 'users delete', email }, { progress: { write: () => undefined } });
+  expect(await run()).toEqual({ userId, deletionJobId: UUID });
+  expect(await run()).toEqual({ userId, deletionJobId: UUID });
+  expect(await jobsOf(userId)).toHaveLength(1);
+  await runJobs(closed);
+  expect((await closed.rest('GET', '/v1/users/me', { key })).status).toBe(401);
+  await expect(run()).rejects.toThrow('user not found');
+  const entries = `select 1 from audit_entry where operation = 'deleteUser' and source = 'command_line'`;
+  expect(await rows(entries)).toHaveLength(1);
+});
 
 describe('requesting the deletion', () => {
   test.each([

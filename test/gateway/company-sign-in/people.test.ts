@@ -102,6 +102,27 @@ describe('an account', () => {
       expect(await viewerOf(await signIn({ ...person, ...change }))).toEqual(first);
   });
 
+  test('takes over a changed address that counts and a name where it has none, at each sign-in, but not an address of somebody else', async () => {
+    const { databaseId } = (await viewerOf(await signIn({ ...person, name: undefined }))).user;
+    const email = `changed-${number}@example.com`;
+    const moved = await viewerOf(await signIn({ ...person, email: email.toUpperCase(), name: 'Given' }));
+    expect(moved.user).toEqual({ databaseId, email, name: 'Given' });
+    expect((await viewerOf(await signIn({ ...person, email, name: 'Other' }))).user).toEqual(moved.user);
+    const used = await gateway.createKey({ email: `used-${number}@example.com` });
+    const refused = await signIn({ ...person, email: used.email });
+    expect([(await viewerOf(refused)).user.email, refused.html]).toEqual([
+      email,
+      expect.stringContaining('another account has the new one'),
+    ]);
+    const freed = await viewerOf(await signIn({ ...person, sub: `next-${number}` }));
+    expect(freed.user.databaseId).not.toBe(databaseId);
+    const entries = await gateway.dependencies.sql.query<{ detail: string }>(
+      `select detail from audit_entry where operation = 'followIdentity' and target_id = $1 order by occurred_at, id`,
+      [databaseId],
+    );
+    expect(entries.map(({ detail }) => detail)).toEqual(['address, name']);
+  });
+
   sampled(test, 3).each<[string, unknown, string | null]>([
     ['a name with spaces around it', '  Ada Lovelace ', 'Ada Lovelace'],
     ['a name of 100 characters', '😀'.repeat(100), '😀'.repeat(100)],
@@ -135,7 +156,8 @@ describe('an account', () => {
     const first = await viewerOf(await signIn(person));
     const { status } = await signIn({ ...person, sub: `${person.sub}-successor` });
     expect(status).toBe(403);
-    expect(await viewerOf(await signIn({ ...person, email: 'renamed@example.com' }))).toEqual(first);
+    const { user } = await viewerOf(await signIn({ ...person, email: 'renamed@example.com' }));
+    expect(user.databaseId).toBe(first.user.databaseId);
   });
 
   test('of two first sign-ins of a person at once is the same', async () => {

@@ -157,6 +157,18 @@ test('a suspended person has nothing here any more, is in one list, and gets bac
   expect(token).toMatch(/^wgi_/);
 });
 
+test('an administrator removes a suspended person, whom SCIM and an invitation can then add anew', async () => {
+  const { id } = await create('dot');
+  await scim('PATCH', `/Users/${id}`, { ...PATCH, Operations: [{ op: 'replace', path: 'active', value: false }] });
+  const removed = await mutate(gateway, admin.key, 'removeOrganizationMember', { userId: id }, 'removedUserId');
+  expect(removed.__typename).toBe('RemoveOrganizationMemberPayload');
+  expect((await scim('GET', `/Users/${id}`)).status).toBe(404);
+  expect((await mutate(gateway, admin.key, 'removeOrganizationMember', { userId: id })).__typename).toBe(
+    'NotFoundError',
+  );
+  expect(await create('dot')).toMatchObject({ id, active: true });
+});
+
 test('groups of SCIM decide the role, take a tied group over, and keep the last administrator', async () => {
   const tied = await gateway.rest<{ id: string }>('POST', '/v1/groups', {
     key: admin.key,

@@ -18,7 +18,7 @@ import {
 import { type EventPropertyRow, countCustomProperties, customPropertiesOf } from '../property-queries.ts';
 import { eventDefinitionsById, readEventDefinitionsByIds } from '../read-operations.ts';
 import { EventProperty } from './property-types.ts';
-import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
+import { type EventDefinitionRow, deletableOf, propertiesWith } from '../queries.ts';
 
 /** Description of every argument and input field that names a definition. */
 export const EVENT_NAME = 'Name, fully qualified name, or id of the definition; 1 to 255 characters.';
@@ -167,9 +167,14 @@ const viewerFields = (t: Fields) => ({
     resolve: (_, __, { actor }) => hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
   }),
   viewerCanDelete: t.boolean({
-    description: withAccess('Whether the caller can delete the definition.', EVENT_DEFINITIONS),
-    extensions: needs<EventDefinitionRow>(),
-    resolve: (_, __, { actor }) => hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
+    description: withAccess(
+      'Whether the caller can delete the definition, as `Organization.definitionDeletion` says.',
+      EVENT_DEFINITIONS,
+    ),
+    extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
+    resolve: async ({ id }, _, context, info) =>
+      hasAccess(context.actor, CHANGE_EVENT_DEFINITIONS) &&
+      (await resolveBatched({ context, info }, id, deletableOf(context))) === true,
   }),
   deletionPreview: t.field({
     type: DeletionPreviewType,

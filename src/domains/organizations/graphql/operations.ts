@@ -1,9 +1,13 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
 import { mutation, one } from '../../../core/graphql/mutations.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { acceptingIds } from '../../../core/graphql/global-ids.ts';
-import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from './types.ts';
+import { type KeyPolicy, keyPolicyDocument } from '../key-policy-document.ts';
 import { organizationReference } from '../input.ts';
+import { readOrganizationKeyPolicy, updateOrganizationKeyPolicy } from '../key-policy.ts';
 import { readOrganization, updateOrganization } from '../operations.ts';
 import { type OrganizationRow, organizationRow } from '../queries.ts';
 
@@ -29,6 +33,36 @@ builder.queryField('organization', (t) =>
     },
   }),
 );
+
+const KeyPolicyType = builder.objectRef<KeyPolicy>('KeyPolicy').implement({
+  description: 'Which API keys people and service accounts can create and use in an organization.',
+  fields: (t) => shown(t, keyPolicyDocument, ['maxDays', 'boundOnly']),
+});
+
+builder.objectField(OrganizationType, 'keyPolicy', (t) =>
+  t.field({
+    type: KeyPolicyType,
+    description: 'Which API keys people and service accounts can create and use in the organization.',
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable(readOrganizationKeyPolicy.access, { actingOrganization: true }),
+      ...needs<{ id: string }>('id'),
+    },
+    resolve: ({ id }, _, context) => readOrganizationKeyPolicy(context, { organizationId: id }),
+  }),
+);
+
+mutation(updateOrganizationKeyPolicy, {
+  ids: { organizationId: 'Organization' },
+  payload: (t) => ({
+    keyPolicy: t.field({ type: KeyPolicyType, description: 'The changed policy.', resolve: (policy) => policy }),
+    organization: t.field({
+      type: OrganizationType,
+      description: 'The organization, whose `updatedAt` has changed.',
+      resolve: ({ organization }) => organizationRow(organization),
+    }),
+  }),
+});
 
 mutation(updateOrganization, {
   ids: { organizationId: 'Organization' },

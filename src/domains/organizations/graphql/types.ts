@@ -18,6 +18,7 @@ import { type OrganizationRow, memberCountsOf, rolesOf } from '../queries.ts';
 import { readOrganizations } from '../operations.ts';
 import { mayAdminister } from '../policy.ts';
 import { organizationDocument } from '../documents.ts';
+import { DEFINITION_DELETIONS } from '../entity.ts';
 
 export const RoleEnum = enumOf('OrganizationRole', 'Role of a member in an organization.', ROLES, {
   admin: 'Manages the organization, its members, its shared connections and all its keys.',
@@ -56,6 +57,11 @@ builder.objectField(ForbiddenErrorType, 'missing', (t) =>
 const named = <Name extends string>(names: readonly Name[], description: (name: Name) => string) =>
   Object.fromEntries(names.map((name) => [name.toUpperCase(), { value: name, description: description(name) }]));
 
+const DefinitionDeletionEnum = enumOf('DefinitionDeletion', 'Who can delete event definitions.', DEFINITION_DELETIONS, {
+  members: 'Every member.',
+  creators: 'Administrators, and the creator of the definition.',
+});
+
 const ProductFamilyEnum = builder.enumType('ProductFamily', {
   description: 'A family of products that an organization can subscribe to.',
   values: named(PRODUCT_FAMILIES, (name) => `The ${name} products.`),
@@ -86,6 +92,11 @@ export const OrganizationType = entityType<OrganizationRow>('Organization', {
   fields: (t) => ({
     ...shown(t, organizationDocument, ['name', 'slug', 'logoUrl', 'createdAt', 'updatedAt'], {
       types: { logoUrl: 'URL' },
+    }),
+    definitionDeletion: t.expose('definitionDeletion', {
+      type: DefinitionDeletionEnum,
+      description: 'Who can delete event definitions.',
+      extensions: needs<OrganizationRow>('definitionDeletion'),
     }),
     subscriptions: t.field({
       type: [SubscriptionType],

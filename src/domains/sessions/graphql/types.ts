@@ -169,9 +169,9 @@ function stateFields(t: Fields) {
       nullable: true,
       description:
         'Keeps the session: while it is held, it cannot be deleted or redacted, and retention skips it. Null without one.',
-      extensions: { ...CONTENT, ...needs<SessionRow>('holdReason', 'heldById', 'heldAt') },
-      resolve: ({ holdReason, heldById, heldAt }) =>
-        heldAt === null ? null : { reason: holdReason ?? '', heldById, heldAt },
+      extensions: { ...CONTENT, ...needs<SessionRow>('holdReason', 'heldById', 'heldAt', 'holdCreatorLabel') },
+      resolve: ({ holdReason, heldById, heldAt, holdCreatorLabel }) =>
+        heldAt === null ? null : { reason: holdReason ?? '', heldById, heldAt, holdCreatorLabel },
     }),
     ...shown(t, sessionDocument, ['isPinned', 'createdAt', 'updatedAt', 'lastQueuedAt', 'lastSeenAt']),
     ...exposed(t, {

@@ -38,12 +38,19 @@ interface SessionHold {
   readonly reason: string;
   readonly heldById: UserId | null;
   readonly heldAt: string;
+  readonly holdCreatorLabel: string | null;
 }
 
 export const SessionHoldType = builder.objectRef<SessionHold>('SessionHold').implement({
   description: 'Why a session is kept, by whom and since when.',
   fields: (t) => ({
     ...shown(t, holdDocument, ['reason', 'heldAt']),
+    creatorLabel: t.string({
+      nullable: true,
+      description:
+        'Name and address of the creator when the hold began, also when that account was deleted. Only for administrators, others get null.',
+      resolve: ({ holdCreatorLabel }, _, { actor }) => (actor.organization?.role === 'admin' ? holdCreatorLabel : null),
+    }),
     heldBy: t.field({
       type: UserType,
       nullable: true,

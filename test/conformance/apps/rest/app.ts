@@ -182,6 +182,9 @@ export async function useEverything(given: Given) {
   );
   good(await client.DELETE('/v1/sessions/{sessionId}', ofPassing));
   const ofOrganization = { params: { path: { organizationId: organizations.items[0]?.id ?? '' } } };
+  const policyPath = '/v1/organizations/{organizationId}/key-policy';
+  good(await client.PATCH(policyPath, { ...ofOrganization, body: { maxDays: 365 } }));
+  const policy = good(await client.GET(policyPath, ofOrganization));
   const retentionPath = '/v1/organizations/{organizationId}/retention';
   good(await client.PATCH(retentionPath, { ...ofOrganization, body: { sessionDays: 90 } }));
   const retention = good(await client.GET(retentionPath, ofOrganization));
@@ -303,6 +306,7 @@ export async function useEverything(given: Given) {
       passing: {
         hold: hold.reason,
         redactedTexts: redaction.redactedTexts,
+        keyDays: policy.maxDays,
         sessionDays: retention.sessionDays,
         isExported: everything.trimEnd().split('\n').at(-1)?.includes('"kind":"end"'),
       },

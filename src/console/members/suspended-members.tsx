@@ -1,0 +1,51 @@
+import { mutate, usePages } from '../parts/hooks.ts';
+import type { Answers } from '../generated/operation-types.ts';
+import { Action, List, TimeCell, personOf, roleName } from '../parts/parts.tsx';
+
+type Organization = NonNullable<Answers['SuspendedMembers']['viewer']['organization']>;
+type Row = NonNullable<Organization['suspendedMembers']>['nodes'][number];
+
+const HEAD = ['Suspended', 'Role', 'Since', ''];
+
+/** The people whom the identity provider has suspended. `onDone` follows a reactivation. */
+export function SuspendedMembers({ onDone }: { readonly onDone: () => void }) {
+  const list = usePages('SuspendedMembers', { first: 50 }, ({ viewer }) => viewer.organization?.suspendedMembers);
+  if (list.rows.length === 0) return null;
+  const changed = () => {
+    list.reload();
+    onDone();
+  };
+  return (
+    <div>
+      <h2>Suspended members</h2>
+      <List label="Suspended members" list={list} row={(row: Row) => rowOf(row, changed)} head={HEAD} />
+    </div>
+  );
+}
+
+function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
+  const name = personOf(user);
+  return (
+    <tr key={user.id}>
+      <td class="wide">
+        <strong>{name}</strong>
+      </td>
+      <td>{roleName(role)}</td>
+      <TimeCell at={suspendedAt} />
+      <td class="end">
+        <div class="actions">
+          <Action
+            label="Reactivate"
+            confirm={`Reactivate “${name}”? They have their role again. Keys that have ended stay ended.`}
+            run={() => mutate('ReactivateMember', { userId: user.id }, onDone)}
+          />
+          <Action
+            label="Remove"
+            confirm={`Remove “${name}”? Their personal MCP connections are deleted.`}
+            run={() => mutate('RemoveMember', { userId: user.id }, onDone)}
+          />
+        </div>
+      </td>
+    </tr>
+  );
+}
