@@ -72,6 +72,23 @@ const events = (first: number, pages = 1) =>
  */
 const costOfEvents = (first: number, pages = 1) => pages * (1 + 1 + 1 + first * (1 + 5) + 3 * 10);
 
+test.each(['/mcp', '/v1/mcp'])('429 at %s is a JSON-RPC error with the id of the message', async (path) => {
+  await useUp();
+  const message = { jsonrpc: '2.0', id: 'seven', method: 'ping' };
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const response = await one.fetch(path, { method: 'POST', headers, body: JSON.stringify(message) });
+  expect([response.status, response.headers.get('retry-after')]).toEqual([429, '20']);
+  expect(await response.json()).toEqual({
+    jsonrpc: '2.0',
+    id: 'seven',
+    error: {
+      code: -32_000,
+      message: expect.stringContaining('rate limit exceeded') as string,
+      data: { code: 'RATE_LIMITED' },
+    },
+  });
+});
+
 describe('requests', () => {
   test('of 50 concurrent requests to two gateways on one database, exactly the limit is accepted, and each answer has a different number of remaining requests', async () => {
     const answers = await Promise.all(
