@@ -1,5 +1,5 @@
 import { type EntryKind, MAX_JOINED } from './entry-fold.ts';
-import { kindOf, plainMessage } from './event-kind.ts';
+import { isLinePart, kindOf, plainMessage } from './event-kind.ts';
 import { callInput, textIn } from './event-texts.ts';
 import { objectOf } from './formats/format.ts';
 import { separated } from './framing.ts';
@@ -20,8 +20,8 @@ export interface EntryContent {
 /** @param parts the data of the events that have the text, in their order @param output of the event with the output of a call */
 export function contentOf(kind: EntryKind, parts: readonly Data[], output: Data = {}): EntryContent {
   const result = objectOf(output['toolResult']);
-  const joined = kind === 'note' ? parts.map(noteText).join('\n') : joinedText(kind, parts);
-  const isTextCut = joined.length > MAX_JOINED && parts.length > 1;
+  const joined = kind === 'note' ? parts.map(noteText).join('') : joinedText(kind, parts);
+  const isTextCut = kind !== 'note' && joined.length > MAX_JOINED && parts.length > 1;
   const text = isTextCut ? joined.slice(0, MAX_JOINED).toWellFormed() : joined;
   const exitCode = result['exitCode'] == null ? NaN : Number(result['exitCode']);
   return {
@@ -54,6 +54,7 @@ const errorText = (error: unknown) => (typeof error === 'string' ? error : (text
 /** What an event says to a person that is neither a message nor a call; else the name of the event. */
 function noteText(data: Data): string {
   const { event, message } = objectOf(data['event']);
+  if (isLinePart(data)) return textOf(message);
   return (
     textOf(data['accumulatedText']) ||
     (plainMessage(data) ?? (textIn(data).part || textInJson(message) || textInside(data, 0))) ||

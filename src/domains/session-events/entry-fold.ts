@@ -1,4 +1,4 @@
-import { isFailure, kindOf } from './event-kind.ts';
+import { isFailure, isLinePart, kindOf, plainLine } from './event-kind.ts';
 import {
   type FoldedEvent,
   agentKey,
@@ -16,6 +16,7 @@ import {
   subagentOf,
   textIn,
 } from './event-texts.ts';
+import { type Agent, type FoldMemory, type Item, NO_MEMORY } from './fold-memory.ts';
 import { objectOf } from './formats/format.ts';
 
 /**
@@ -61,47 +62,6 @@ export interface EntryChange {
   closedWith?: number;
 }
 
-/** A text or a call that later events may continue. */
-interface Item {
-  readonly key: string;
-  readonly id: number;
-  readonly turn: number;
-  isOpen: boolean;
-  /** Set when the session has ended since: it is not open again. */
-  isDone?: true;
-  /** Of the text so far: its length and a hash. */
-  length: number;
-  hash: number;
-  /** Of an item without an id: what continues it has the same. */
-  readonly likeness?: string;
-}
-
-/** Who acts: the agent itself, or a subagent. */
-interface Agent {
-  readonly key: string;
-  turn: number;
-  /** The last message, and whether it is final because its turn has ended. */
-  lastId?: number;
-  lastTurn?: number;
-  isEnded?: boolean;
-  /** Set when it is final because its phase says so. */
-  isAnswer?: boolean;
-  lastLength?: number;
-  lastHash?: number;
-  /** The open text, and when it was last added to. */
-  open?: string;
-  at?: string;
-  /** The item of its last event, if it has no id. */
-  unnamed?: string;
-  model?: string;
-}
-
-export interface FoldMemory {
-  turn: number;
-  items: Item[];
-  agents: Agent[];
-}
-
 const MAX_ITEMS = 200;
 const MAX_AGENTS = 50;
 /** Characters of a text of parts whose whole never came. */
@@ -134,6 +94,7 @@ export class EntryFold {
     const { data } = event;
     const kind = kindOf(data);
     const subagentId = subagentOf(data);
+    if (isLinePart(data)) return this.#addLinePart(event, this.#agents.get(agentKey(subagentId)));
     const usage = objectOf(data['usage']);
     const model = nameOf(usage['model']);
     if (kind !== 'frame') {
@@ -260,6 +221,31 @@ export class EntryFold {
     const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
     if (isFailure(data)) change.isFailed = true;
     this.changes.set(id, change);
+    const parts = Number(objectOf(data['line'])['parts'] ?? 1);
+    if (parts === 1 || plainLine(data) === undefined) return;
+    const item: Item = {
+      key: `#l${id}`,
+      id,
+      turn: agent.turn,
+      isOpen: false,
+      length: 0,
+      hash: 0,
+      partsLeft: parts - 1,
+    };
+    this.#remember(item);
+    agent.unnamed = item.key;
+  }
+
+  /** Those of lines that are JSON say nothing. */
+  #addLinePart({ id, createdAt }: FoldedEvent, agent: Agent | undefined): void {
+    const item = this.#items.get(agent?.unnamed ?? '');
+    if (!agent || item?.partsLeft === undefined) return;
+    const change = this.#changeOf(item.id);
+    change.events.push(id);
+    change.parts.push(id);
+    Object.assign(change, { lastEventId: id, endedAt: createdAt });
+    item.partsLeft -= 1;
+    if (item.partsLeft === 0) delete agent.unnamed;
   }
 
   #agentOf({ id }: FoldedEvent, subagentId: string | null): Agent {
@@ -309,16 +295,16 @@ export class EntryFold {
       hash: 0,
       ...(place === undefined && { likeness }),
     };
-    this.#items.delete(item.key);
-    this.#items.set(item.key, item);
-    if (this.#items.size > MAX_ITEMS) this.#forgetItem();
+    this.#remember(item);
     const change = this.#changeOf(id);
     change.begin = { ...begin, callId, turn: agent.turn, startedAt: createdAt };
     if (isCall) change.toolName = nameOf(data['toolName']) ?? 'tool';
     return item;
   }
 
-  #forgetItem(): void {
+  #remember(item: Item): void {
+    touched(this.#items, item);
+    if (this.#items.size <= MAX_ITEMS) return;
     for (const { key, isOpen } of this.#items.values()) if (!isOpen) return void this.#items.delete(key);
     for (const key of this.#items.keys()) return void this.#items.delete(key);
   }
@@ -362,10 +348,6 @@ export class EntryFold {
     return change;
   }
 }
-
-const NOTHING: FoldMemory = { turn: 0, items: [], agents: [] };
-/** What is remembered before the first event. */
-export const NO_MEMORY = JSON.stringify(NOTHING);
 
 function touched<Value extends { readonly key: string }>(map: Map<string, Value>, value: Value): Value {
   map.delete(value.key);

@@ -60,6 +60,9 @@ export function plainMessage(data: Data): string | undefined {
 export const plainLine = (data: Data): string | undefined =>
   objectOf(data['event'])['event'] === 'line' ? plainMessage(data) : undefined;
 
+/** Whether an event has a further part of a long line, and nothing else. */
+export const isLinePart = (data: Data): boolean => objectOf(data['event'])['event'] === 'line_part';
+
 /** The agent that acts, among those of a session: the call that started it, its task, or its kind. */
 export function agentOf(data: Data): string | undefined {
   const { kind, parentToolUseId, taskId } = objectOf(data['scope']);

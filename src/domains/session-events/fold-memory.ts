@@ -1,6 +1,51 @@
-import type { FoldMemory } from './entry-fold.ts';
+/** What the fold of a session remembers, and its changes with the entries. */
 
-/** Changes what the fold of a session remembers, with its entries. */
+/** A text or a call that later events may continue. */
+export interface Item {
+  readonly key: string;
+  readonly id: number;
+  readonly turn: number;
+  isOpen: boolean;
+  /** Set when the session has ended since: it is not open again. */
+  isDone?: true;
+  /** Of the text so far: its length and a hash. */
+  length: number;
+  hash: number;
+  /** Of an item without an id: what continues it has the same. */
+  readonly likeness?: string;
+  /** Of a long line that is no JSON: the number of its parts that are to come. */
+  partsLeft?: number;
+}
+
+/** Who acts: the agent itself, or a subagent. */
+export interface Agent {
+  readonly key: string;
+  turn: number;
+  /** The last message, and whether it is final because its turn has ended. */
+  lastId?: number;
+  lastTurn?: number;
+  isEnded?: boolean;
+  /** Set when it is final because its phase says so. */
+  isAnswer?: boolean;
+  lastLength?: number;
+  lastHash?: number;
+  /** The open text, and when it was last added to. */
+  open?: string;
+  at?: string;
+  /** The item of its last event, if it has no id. */
+  unnamed?: string;
+  model?: string;
+}
+
+export interface FoldMemory {
+  turn: number;
+  items: Item[];
+  agents: Agent[];
+}
+
+const NOTHING: FoldMemory = { turn: 0, items: [], agents: [] };
+/** What is remembered before the first event. */
+export const NO_MEMORY = JSON.stringify(NOTHING);
 
 /** What is remembered when names are changed. */
 export function withNames(memory: string, rename: (name: string) => string): string {

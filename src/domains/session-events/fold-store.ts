@@ -9,7 +9,8 @@ import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { WorkSlices } from '../../core/work-budget.ts';
 import { type Caller, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { type EntryChange, EntryFold, NO_MEMORY } from './entry-fold.ts';
+import { type EntryChange, EntryFold } from './entry-fold.ts';
+import { NO_MEMORY } from './fold-memory.ts';
 
 /**
  * Folds the events of sessions into stored entries, behind their recording: one statement reads what is not folded, and another one writes the
