@@ -1,4 +1,4 @@
-import { isFailure, isLinePart, kindOf, plainLine } from './event-kind.ts';
+import { isFailure, isLinePart, isOfProgram, kindOf, plainLine } from './event-kind.ts';
 import {
   type FoldedEvent,
   agentKey,
@@ -103,6 +103,7 @@ export class EntryFold {
       if (kind === 'call' || kind === 'result')
         this.#addOfTool(event, agent, { subagentId, hasEnded: kind === 'result' });
       else if (kind === 'note') this.#addNote(event, agent, subagentId);
+      else if (isOfProgram(data)) this.#addNote(event, agent, subagentId, 'agentMessage');
       else this.#addText(event, agent, { subagentId, kind });
     }
     if (subagentId === null && typeof usage['turns'] === 'number' && usage['turns'] > 0) this.#endTurn(event.id);
@@ -213,25 +214,31 @@ export class EntryFold {
     if (started) this.#finishLast(started, id);
   }
 
-  #addNote(event: FoldedEvent, agent: Agent, subagentId: string | null): void {
+  /** Of one event, or of the parts of a long line. */
+  #addNote(event: FoldedEvent, agent: Agent, subagentId: string | null, kind: 'note' | 'agentMessage' = 'note'): void {
     this.#closeOther(agent, undefined, event.id);
     delete agent.unnamed;
     const { id, createdAt, data } = event;
-    const begin: EntryBegin = { kind: 'note', turn: agent.turn, startedAt: createdAt, subagentId, callId: null };
+    const begin: EntryBegin = { kind, turn: agent.turn, startedAt: createdAt, subagentId, callId: null };
     const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
     if (isFailure(data)) change.isFailed = true;
     this.changes.set(id, change);
+    const text = kind === 'note' ? '' : textIn(data).part;
     const parts = Number(objectOf(data['line'])['parts'] ?? 1);
-    if (parts === 1 || plainLine(data) === undefined) return;
     const item: Item = {
       key: `#l${id}`,
       id,
       turn: agent.turn,
       isOpen: false,
-      length: 0,
-      hash: 0,
+      length: text.length,
+      hash: hashed(text, 0),
       partsLeft: parts - 1,
     };
+    if (kind === 'agentMessage') {
+      if (agent.model !== undefined) change.model = agent.model;
+      this.#setLast(agent, item, event);
+    }
+    if (parts === 1 || plainLine(data) === undefined) return;
     this.#remember(item);
     agent.unnamed = item.key;
   }

@@ -19,6 +19,7 @@ export function kindOf(data: Data): EventKind {
   if (isOfTool(data)) return hasEnded(data) ? 'result' : 'call';
   if (data['deltaType'] === 'text_delta' || (hasText(data['accumulatedText']) && SPEAKING.has(data['source'])))
     return data['responsePhase'] === 'commentary' ? 'thinking' : 'message';
+  if (isOfProgram(data)) return 'message';
   return hasText(data['accumulatedText']) || plainLine(data) !== undefined || reportsFailure(data) ? 'note' : 'frame';
 }
 
@@ -59,6 +60,10 @@ export function plainMessage(data: Data): string | undefined {
 /** The text of a line that is no JSON. */
 export const plainLine = (data: Data): string | undefined =>
   objectOf(data['event'])['event'] === 'line' ? plainMessage(data) : undefined;
+
+/** Whether an event is a line that a program without a format of its own has written. */
+export const isOfProgram = (data: Data): boolean =>
+  objectOf(data['event'])['provider'] === 'agent' && !hasText(data['accumulatedText']) && plainLine(data) !== undefined;
 
 /** Whether an event has a further part of a long line, and nothing else. */
 export const isLinePart = (data: Data): boolean => objectOf(data['event'])['event'] === 'line_part';

@@ -245,7 +245,7 @@ describe('who may read events', () => {
     const id = await createSession(gateway, creator.key);
     await append(gateway, creator.key, id, eventsOf(1));
     const missing = await list(randomUUID(), '', member.key);
-    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found"}']);
+    expect([missing.status, missing.text]).toEqual([404, '{"error":"session not found","details":{"type":"Session"}}']);
     for (const as of [member.key, key]) {
       const answer = await list(id, '', as);
       expect([answer.status, answer.text]).toEqual([404, missing.text]);
@@ -260,7 +260,10 @@ describe('who may read events', () => {
     });
     for (const headers of [{}, { Accept: 'text/event-stream' }] as Record<string, string>[]) {
       const answer = await gateway.rest('GET', `/v1/sessions/${id}/events`, { key: bare.key, headers });
-      expect([answer.status, answer.text]).toEqual([403, '{"error":"the API key lacks the scope sessions.read"}']);
+      expect([answer.status, answer.text]).toEqual([
+        403,
+        '{"error":"the API key lacks the scope sessions.read","details":{"missing":{"scopes":[["sessions.read"]]}}}',
+      ]);
     }
     const answer = await list('7');
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);

@@ -50,9 +50,9 @@ const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
 const NO_CONTENT = `
-  agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview events htmlUrl id
+  agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview entries entry events htmlUrl id
   isPinned kind lastQueuedAt lastSeenAt level mcpServers mode outline redactedAt sandboxSize sessionType sessionSource source
-  state targetBranch title updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility wholeOutline
+  state targetBranch title turns updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility wholeOutline
 `
   .trim()
   .split(/\s+/);

@@ -49,7 +49,7 @@ const changes: Readonly<
       const id = await createSession(gateway, admin.key);
       return () => rest('PATCH', `/v1/sessions/${id}`, { title: 'Mine' });
     },
-    refused: { status: 404, text: '{"error":"session not found"}' },
+    refused: { status: 404, text: expect.stringContaining('{"error":"session not found"') },
   },
   'updateSession of a private session of somebody else': {
     make: async () => {
@@ -63,7 +63,10 @@ const changes: Readonly<
       const id = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
       return () => rest('PATCH', `/v1/sessions/${id}`, { title: 'Mine' });
     },
-    refused: { status: 403, text: '{"error":"only the creator of the session and administrators can change it"}' },
+    refused: {
+      status: 403,
+      text: expect.stringContaining('{"error":"only the creator of the session and administrators can change it"'),
+    },
   },
   'PATCH of a shared MCP connection': {
     make: async () => {
@@ -75,14 +78,18 @@ const changes: Readonly<
     },
     refused: {
       status: 403,
-      text: '{"error":"only an administrator of the organization can manage shared MCP connections"}',
+      text: expect.stringContaining(
+        '{"error":"only an administrator of the organization can manage shared MCP connections"',
+      ),
     },
   },
   'POST of a shared MCP connection': {
     make: async () => () => rest('POST', '/v1/mcp-connections', connection),
     refused: {
       status: 403,
-      text: '{"error":"only an administrator of the organization can manage shared MCP connections"}',
+      text: expect.stringContaining(
+        '{"error":"only an administrator of the organization can manage shared MCP connections"',
+      ),
     },
   },
   'renameApiKey of somebody else': {
@@ -148,6 +155,8 @@ test('a stored answer with an API key is not returned to a key of the same user 
   expect(await rest('POST', '/v1/api-keys', body, other)).toMatchObject({
     status: 403,
     isReplayed: false,
-    text: '{"error":"Idempotency-Key: the stored answer is an API key with more rights than the calling key"}',
+    text: expect.stringContaining(
+      '{"error":"Idempotency-Key: the stored answer is an API key with more rights than the calling key"',
+    ),
   });
 });

@@ -122,7 +122,7 @@ test('every operation with a key accepts X-Organization-Id and describes its 404
       const references = operation.parameters.map(({ $ref, name }) => $ref ?? name);
       expect(references).toContain('#/components/parameters/X-Organization-Id');
       expect(references.includes('Last-Event-ID')).toBe(
-        ['listSessionEvents', 'listFeed'].includes(operation.operationId),
+        ['listSessionEvents', 'listSessionEntries', 'listFeed'].includes(operation.operationId),
       );
       const response = await send(method, path, { headers: { 'X-Organization-Id': 'nowhere' } }, member.key);
       expect([method, path, response.status]).toEqual([method, path, 404]);
