@@ -28,6 +28,8 @@ export interface Kind {
   readonly warmUp: number;
   readonly counted: number;
   readonly runsJobs?: boolean;
+  /** Whether entries are folded behind it. */
+  readonly isFolded?: boolean;
   /** Whether the other gateway makes changes meanwhile: rows are not counted then. */
   readonly hasChanges?: boolean;
   readonly open: (place: Place) => Promise<Repeated>;
@@ -57,16 +59,26 @@ export const KINDS: readonly Kind[] = [
   work('one definition', 'GraphQL 1 definition, 40 properties', [600, 300]),
   work('search of definitions', 'GraphQL search of 20 definitions, 40 properties each', [120, 60]),
   work('update of a title', 'GraphQL updateSession', [500, 300]),
-  { name: 'append of 1 event', warmUp: 500, counted: 300, open: requests(() => [appendOf(appendSession(0), 1)]) },
+  {
+    name: 'append of 1 event',
+    warmUp: 500,
+    counted: 300,
+    isFolded: true,
+    open: requests(() => [appendOf(appendSession(0), 1)]),
+  },
   {
     name: 'append of 1,000 events',
     warmUp: 60,
     counted: 20,
+    isFolded: true,
     open: requests(() => [appendOf(appendSession(1), 1_000)]),
   },
   tool('tool call, address of the connection', 'search', ({ id }) => `/v1/mcp-connections/${id}/mcp`),
   tool('tool call, /v1/mcp', 'counted__search', () => '/v1/mcp'),
-  tool('tool call, address of a session', 'counted__search', ({ sessionId }) => `/v1/sessions/${sessionId}/mcp`),
+  {
+    ...tool('tool call, address of a session', 'counted__search', ({ sessionId }) => `/v1/sessions/${sessionId}/mcp`),
+    isFolded: true,
+  },
   { name: 'live tail, an event', warmUp: 400, counted: 200, hasChanges: true, open: openTail },
   { name: 'WebSocket, a query', warmUp: 800, counted: 600, open: openSocket },
   { name: 'webhook, a delivery', warmUp: 300, counted: 200, runsJobs: true, hasChanges: true, open: openWebhook },
