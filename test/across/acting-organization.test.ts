@@ -169,8 +169,8 @@ const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(r
 
 /** The server of the connection has no streams and no sessions. */
 const REFUSED_BY_SERVER = /^(?:GET|DELETE) .*\/mcp$/;
-/** They number the entries that are new. */
-const NUMBERS = new Set(['GET /v1/feed', 'GET /v1/audit-log']);
+/** They number entries, or store those of sessions, that are new. */
+const STORES = new Set(['GET /v1/feed', 'GET /v1/audit-log', 'GET /v1/sessions/:sessionId/entries']);
 /** Ends what another operation begins. */
 const RELEASES = /^DELETE .*\/hold$|^releaseSession$/;
 /** Operations that remove an object run after all operations that need it. */
@@ -213,7 +213,7 @@ interface Outcome {
 function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combination): Outcome {
   if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], mayChangeAnything: true };
   if (acts === 'nowhere') return { answer: /: 400 |"(?:INVALID_INPUT|ValidationError)"/, changes: [] };
-  if (NUMBERS.has(name)) return { answer: /: 200 /, changes: [], mayChangeAnything: true };
+  if (STORES.has(name)) return { answer: /: 200 /, changes: [], mayChangeAnything: true };
   if (REFUSED_BY_SERVER.test(name)) return { answer: /: 405 /, changes: [] };
   // It is in the audit log.
   const isRecorded = writes || name === 'GET /v1/organizations/:organizationId/export';

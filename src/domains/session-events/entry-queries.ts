@@ -87,9 +87,10 @@ const CONDITIONS: Conditions = {
   subagentIds: (given) => sql`n.subagent_id = any(${listOf('text', given)})`,
   turnFrom: (given) => sql`n.turn >= ${given}::int`,
   turnBefore: (given) => sql`n.turn < ${given}::int`,
+  // Of the session alone, so that its texts are searched once and not for each entry.
   search: (given, sessionId) =>
     sql`n.events && coalesce((select range_agg(int8range(t.event_id, t.event_id, '[]')) from session_text as t
-      where t.session_id = ${sessionId} and t.organization_id = n.organization_id and ${hasPhrases(sql`t.document`, sql`${given}`)}), '{}')`,
+      where t.session_id = ${sessionId} and t.organization_id = s.organization_id and ${hasPhrases(sql`t.document`, sql`${given}`)}), '{}')`,
 };
 
 export const readableSessions = (context: OperationContext, sessionIds: readonly SessionId[]) =>
