@@ -1,11 +1,6 @@
 import { StepMigration } from '../src/core/postgres/step-migration.ts';
 
-const CHECKS = {
-  idempotency_key: 'idempotency_key_role_check',
-  invitation: 'invitation_role_check',
-  membership: 'membership_role_check',
-  user_account: 'user_account_service_role_check',
-};
+const COLUMNS = { idempotency_key: 'role', invitation: 'role', membership: 'role', user_account: 'service_role' };
 const LOCK = 'SHARE UPDATE EXCLUSIVE';
 
 export class Migration20261130203002 extends StepMigration {
@@ -13,9 +8,16 @@ export class Migration20261130203002 extends StepMigration {
   override readonly locks = { idempotency_key: LOCK, invitation: LOCK, membership: LOCK, user_account: LOCK };
 
   override async up(): Promise<void> {
-    for (const [table, name] of Object.entries(CHECKS))
-      await this.execute(`alter table "${table}" validate constraint "${name}"`);
+    for (const [table, column] of Object.entries(COLUMNS))
+      await this.execute(`alter table "${table}" validate constraint "${table}_${column}_check"`);
   }
 
-  override down(): void | Promise<void> {}
+  override down(): void | Promise<void> {
+    for (const [table, column] of Object.entries(COLUMNS)) {
+      const name = `"${table}_${column}_check"`;
+      this.addSql(
+        `alter table "${table}" drop constraint ${name}, add constraint ${name} check ("${column}" in ('admin', 'member', 'viewer')) not valid;`,
+      );
+    }
+  }
 }

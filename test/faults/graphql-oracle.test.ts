@@ -249,6 +249,22 @@ function rareOperations(): GeneratedOperation[] {
       { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
     ),
     ask(
+      OperationTypeNode.QUERY,
+      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename entries(first: 50) { __typename nodes { __typename
+        id databaseId isFailed events(first: 1) { __typename nodes { __typename id } } subagent { __typename databaseId entries(first: 1) { __typename nodes { __typename id } } }
+        ... on UserMessage { text isTextCut } ... on SessionNote { provider }
+        ... on ToolCall { toolName title input output exitCode durationMs startedSubagent { __typename id } } } } } } }`,
+      { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
+    ),
+    ask(
+      OperationTypeNode.QUERY,
+      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename artifacts(first: 5) { __typename nodes { __typename
+        pullRequests(first: 5) { __typename pageInfo { __typename hasNextPage } edges { __typename cursor node { __typename id databaseId url title status
+          isDraft sourceBranch baseBranch headSha agent createdAt updatedAt diff { __typename additions deletions data }
+          codeRepository { __typename id databaseId name owner provider baseBranch } } } } } } } } }`,
+      { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
+    ),
+    ask(
       OperationTypeNode.MUTATION,
       `mutation ($input: TestMcpServerInput!) { testMcpServer(input: $input) { __typename
         ... on TestMcpServerPayload { __typename info { __typename name version protocolVersion } } } }`,

@@ -88,7 +88,7 @@ function rowOf({ role, node: { user, joinedAt, lastSeenAt } }: Row, mayChange: b
       {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} />}
       <td class="end">
         {mayChange && (
-          <div class="actions">
+          <div class="actions wrap">
             <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
             <Action
               label="Sign out"

@@ -70,7 +70,7 @@ function rowOf(account: Row, newKey: Content, onDone: () => void) {
       <td>{roleName(role)}</td>
       <TimeCell at={createdAt} />
       <td class="end">
-        <div class="actions">
+        <div class="actions wrap">
           {newKey}
           <Rename label="Name of the service account" value={name} save={(given: string) => update({ name: given })} />
           <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={(other) => update({ role: other })} />
