@@ -44,7 +44,7 @@ builder.scalarType('UUID', {
 
 builder.scalarType('DatabaseId', {
   description:
-    'The id that REST uses: a UUID as text; for events of sessions and entries of the feed, their number. Inputs take it as an `ID`.',
+    'The id that REST uses: a UUID as text; for events and entries of sessions and entries of the feed, their number; for subagents, the name that the agent gave them. Inputs take it as an `ID`.',
   serialize: (value) => value,
 });
 

@@ -18,6 +18,8 @@ import {
 
 type Object = Readonly<Record<string, unknown>>;
 
+/** What the recorded agents call their subagents. */
+const SUBAGENT = /^t(?:ool|ask)$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -30,7 +32,9 @@ const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
   Date: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value),
   UUID: (value) => typeof value === 'string' && UUID.test(value),
   DatabaseId: (value) =>
-    typeof value === 'string' ? UUID.test(value) : Number.isSafeInteger(value) && Number(value) >= 1,
+    typeof value === 'string'
+      ? UUID.test(value) || SUBAGENT.test(value)
+      : Number.isSafeInteger(value) && Number(value) >= 1,
   URL: (value) => typeof value === 'string' && URL.canParse(value),
   BigInt: (value) => typeof value === 'string' && /^-?\d+$/.test(value),
   JSON: (value) => value !== undefined,
