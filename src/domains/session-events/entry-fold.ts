@@ -1,0 +1,377 @@
+import { isFailure, kindOf } from './event-kind.ts';
+import {
+  type FoldedEvent,
+  agentKey,
+  callInput,
+  callKey,
+  continues,
+  hashed,
+  idOf,
+  isFraming,
+  isPart,
+  nameOf,
+  placeIn,
+  placeOf,
+  repeatsLast,
+  subagentOf,
+  textIn,
+} from './event-texts.ts';
+import { objectOf } from './formats/format.ts';
+
+/**
+ * The fold of the events of a session into entries: what people read. It takes events in their order and says what changes in which entry, so
+ * that it goes on where it has stopped. What it remembers is bounded.
+ */
+
+export const ENTRY_KINDS = ['userMessage', 'agentMessage', 'thinking', 'toolCall', 'note'] as const;
+export type EntryKind = (typeof ENTRY_KINDS)[number];
+
+/** What an entry is from its beginning. */
+export interface EntryBegin {
+  readonly kind: EntryKind;
+  readonly turn: number;
+  readonly startedAt: string;
+  readonly subagentId: string | null;
+  /** The id of the call, which a subagent that it starts has. */
+  readonly callId: string | null;
+}
+
+/** What events change in an entry. What is absent stays. */
+export interface EntryChange {
+  readonly id: number;
+  /** Set for a new entry. */
+  begin?: EntryBegin;
+  lastEventId?: number;
+  /** Null while the entry is open. */
+  endedAt?: string | null;
+  isFailed?: true;
+  isFinal?: boolean;
+  toolName?: string;
+  model?: string;
+  startsSubagent?: true;
+  /** The events that are added. */
+  readonly events: number[];
+  /** Those of the events that have the text, or the input of a call. */
+  parts: number[];
+  /** Whether `parts` take the place of those before: the last event with a whole text says all. */
+  isWhole?: true;
+  /** The event with the output of a call. */
+  outputId?: number;
+  /** Set when the end of the session has changed the entry: the last event before it. */
+  closedWith?: number;
+}
+
+/** A text or a call that later events may continue. */
+interface Item {
+  readonly key: string;
+  readonly id: number;
+  readonly turn: number;
+  isOpen: boolean;
+  /** Set when the session has ended since: it is not open again. */
+  isDone?: true;
+  /** Of the text so far: its length and a hash. */
+  length: number;
+  hash: number;
+  /** Of an item without an id: what continues it has the same. */
+  readonly likeness?: string;
+}
+
+/** Who acts: the agent itself, or a subagent. */
+interface Agent {
+  readonly key: string;
+  turn: number;
+  /** The last message, and whether it is final because its turn has ended. */
+  lastId?: number;
+  lastTurn?: number;
+  isEnded?: boolean;
+  /** Set when it is final because its phase says so. */
+  isAnswer?: boolean;
+  lastLength?: number;
+  lastHash?: number;
+  /** The open text, and when it was last added to. */
+  open?: string;
+  at?: string;
+  /** The item of its last event, if it has no id. */
+  unnamed?: string;
+  model?: string;
+}
+
+export interface FoldMemory {
+  turn: number;
+  items: Item[];
+  agents: Agent[];
+}
+
+const MAX_ITEMS = 200;
+const MAX_AGENTS = 50;
+/** Characters of a text of parts whose whole never came. */
+export const MAX_JOINED = 120_000;
+
+export class EntryFold {
+  readonly changes = new Map<number, EntryChange>();
+  readonly #items: Map<string, Item>;
+  readonly #agents: Map<string, Agent>;
+  #turn: number;
+
+  /** @param memory JSON of what was remembered; null at the beginning */
+  constructor(memory: string | null = null) {
+    const { turn, items, agents } = (memory === null ? NOTHING : JSON.parse(memory)) as FoldMemory;
+    this.#turn = turn;
+    this.#items = new Map(items.map((item) => [item.key, item]));
+    this.#agents = new Map(agents.map((agent) => [agent.key, agent]));
+  }
+
+  get memory(): string {
+    const memory: FoldMemory = {
+      turn: this.#turn,
+      items: [...this.#items.values()],
+      agents: [...this.#agents.values()],
+    };
+    return JSON.stringify(memory);
+  }
+
+  add(event: FoldedEvent): void {
+    const { data } = event;
+    const kind = kindOf(data);
+    const subagentId = subagentOf(data);
+    const usage = objectOf(data['usage']);
+    const model = nameOf(usage['model']);
+    if (kind !== 'frame') {
+      const agent = this.#agentOf(event, subagentId);
+      if (model !== undefined) agent.model = model;
+      if (kind === 'call' || kind === 'result')
+        this.#addOfTool(event, agent, { subagentId, hasEnded: kind === 'result' });
+      else if (kind === 'note') this.#addNote(event, agent, subagentId);
+      else this.#addText(event, agent, { subagentId, kind });
+    }
+    if (subagentId === null && typeof usage['turns'] === 'number' && usage['turns'] > 0) this.#endTurn(event.id);
+  }
+
+  /** The session is finished: nothing stays open. @param lastId the last event */
+  end(lastId: number, at: string): void {
+    for (const item of this.#items.values()) {
+      if (!item.isOpen) continue;
+      [item.isOpen, item.isDone] = [false, true];
+      Object.assign(this.#changeOf(item.id), { endedAt: at, closedWith: lastId });
+    }
+    for (const agent of this.#agents.values()) {
+      delete agent.open;
+      if (agent.lastId === undefined || agent.isEnded === true) continue;
+      agent.isEnded = true;
+      if (!agent.isAnswer) Object.assign(this.#changeOf(agent.lastId), { isFinal: true, closedWith: lastId });
+    }
+  }
+
+  #addText(
+    event: FoldedEvent,
+    agent: Agent,
+    { subagentId, kind: found }: { readonly subagentId: string | null; readonly kind: 'message' | 'thinking' },
+  ): void {
+    const { data, id } = event;
+    const text = textIn(data);
+    const kind = data['source'] === 'user' ? 'userMessage' : found === 'thinking' ? 'thinking' : 'agentMessage';
+    if (kind === 'userMessage' && text.whole !== undefined && isFraming(text.whole))
+      return this.#addNote(event, agent, subagentId);
+    const likeness = `${kind} ${placeIn(data) ?? ''}`;
+    const known = this.#itemOf(placeOf(event), agent, (item) => item.likeness === likeness && continues(item, text));
+    const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
+    if (!item) {
+      if (text.whole === undefined && text.part === '') return;
+      if (kind === 'agentMessage' && repeatsLast(agent, data, text.whole)) return;
+    }
+    this.#closeOther(agent, item, id);
+    if (!item && kind === 'userMessage' && subagentId === null) {
+      this.#endTurn(id);
+      agent.turn = this.#turn += 1;
+    }
+    const grown = item ?? this.#begin(event, agent, { kind, subagentId, likeness, place: placeOf(event) });
+    const change = this.#extend(event, grown, agent);
+    if (text.whole === undefined && text.part === '') return;
+    if (text.whole !== undefined) [change.parts, change.isWhole, grown.length, grown.hash] = [[id], true, 0, 0];
+    else if (grown.length <= MAX_JOINED) change.parts.push(id);
+    grown.hash = hashed(text.whole ?? text.part, grown.hash);
+    grown.length += (text.whole ?? text.part).length;
+    grown.isOpen = grown.isDone !== true && isPart(data, text);
+    change.endedAt = grown.isOpen ? null : event.createdAt;
+    if (grown.isOpen) [agent.open, agent.at] = [grown.key, event.createdAt];
+    else if (agent.open === grown.key) delete agent.open;
+    if (kind === 'agentMessage') this.#setLast(agent, grown, event);
+  }
+
+  /** The last message of an agent. One that was final because its turn had ended is not when another follows. */
+  #setLast(agent: Agent, item: Item, { id, data }: FoldedEvent): void {
+    if (agent.lastId !== item.id) {
+      if (agent.isEnded === true && agent.lastId !== undefined && agent.lastTurn === agent.turn && !agent.isAnswer)
+        Object.assign(this.#changeOf(agent.lastId), { isFinal: false, lastEventId: id });
+      Object.assign(agent, { lastId: item.id, lastTurn: agent.turn, isEnded: false, isAnswer: false });
+    }
+    Object.assign(agent, { lastLength: item.length, lastHash: item.hash });
+    if (data['responsePhase'] !== 'final_answer') return;
+    agent.isAnswer = true;
+    this.#changeOf(item.id).isFinal = true;
+  }
+
+  #addOfTool(
+    event: FoldedEvent,
+    agent: Agent,
+    { subagentId, hasEnded }: { readonly subagentId: string | null; readonly hasEnded: boolean },
+  ): void {
+    const { data, id } = event;
+    const callId = idOf(data['itemId']);
+    const name = nameOf(data['toolName']);
+    const result = objectOf(data['toolResult']);
+    const input = callInput(data, hasEnded);
+    const place = callId === null ? undefined : callKey(callId);
+    const known = this.#itemOf(
+      place,
+      agent,
+      (item) =>
+        item.isOpen &&
+        item.key.startsWith('#c') &&
+        Object.keys(result).length > 0 &&
+        (name === undefined || item.likeness === name),
+    );
+    // Some agents use the ids of calls again.
+    const isAgain = known?.isOpen === false && !hasEnded && input.whole !== undefined;
+    const item = isAgain ? undefined : known;
+    this.#closeOther(agent, item, id);
+    const call =
+      item ?? this.#begin(event, agent, { kind: 'toolCall', subagentId, callId, place, likeness: name ?? '' });
+    const change = this.#extend(event, call, agent);
+    if (name !== undefined) change.toolName = name;
+    if (input.whole !== undefined) [change.parts, change.isWhole] = [[id], true];
+    else if (input.part !== '' && call.length <= MAX_JOINED) change.parts.push(id);
+    call.length = input.whole === undefined ? call.length + input.part.length : 0;
+    if (hasEnded || result['output'] != null || result['error'] != null || result['exitCode'] != null)
+      change.outputId = id;
+    if (hasEnded) call.isOpen = false;
+    if (hasEnded) change.endedAt = event.createdAt;
+    else if (call.isOpen) change.endedAt = null;
+    if (isFailure(data, hasEnded ? 'result' : 'call')) change.isFailed = true;
+    const started = callId === null || !hasEnded ? undefined : this.#agents.get(agentKey(callId));
+    if (started) this.#finishLast(started, id);
+  }
+
+  #addNote(event: FoldedEvent, agent: Agent, subagentId: string | null): void {
+    this.#closeOther(agent, undefined, event.id);
+    delete agent.unnamed;
+    const { id, createdAt, data } = event;
+    const begin: EntryBegin = { kind: 'note', turn: agent.turn, startedAt: createdAt, subagentId, callId: null };
+    const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
+    if (isFailure(data, 'note')) change.isFailed = true;
+    this.changes.set(id, change);
+  }
+
+  #agentOf({ id }: FoldedEvent, subagentId: string | null): Agent {
+    const key = agentKey(subagentId);
+    const known = this.#agents.get(key);
+    if (known) {
+      if (subagentId === null) known.turn = this.#turn;
+      return touched(this.#agents, known);
+    }
+    const call = subagentId === null ? undefined : this.#items.get(callKey(subagentId));
+    if (call) Object.assign(this.#changeOf(call.id), { startsSubagent: true, lastEventId: id });
+    const agent: Agent = { key, turn: call?.turn ?? this.#turn };
+    this.#agents.set(key, agent);
+    if (this.#agents.size > MAX_AGENTS)
+      for (const old of this.#agents.keys()) if (old !== '') return drop(this.#agents, old, agent);
+    return agent;
+  }
+
+  /** The item with this place; without one, the last of the agent, if the event continues it. */
+  #itemOf(place: string | undefined, agent: Agent, isContinued: (item: Item) => boolean): Item | undefined {
+    const key = place ?? agent.unnamed;
+    const item = key === undefined ? undefined : this.#items.get(key);
+    return item && (place !== undefined || isContinued(item)) ? touched(this.#items, item) : undefined;
+  }
+
+  #begin(
+    { id, createdAt, data }: FoldedEvent,
+    agent: Agent,
+    {
+      place,
+      likeness,
+      callId = null,
+      ...begin
+    }: Pick<EntryBegin, 'kind' | 'subagentId'> & {
+      callId?: string | null;
+      place: string | undefined;
+      likeness: string;
+    },
+  ): Item {
+    const isCall = begin.kind === 'toolCall';
+    const item: Item = {
+      key: place ?? `#${isCall ? 'c' : 't'}${id}`,
+      id,
+      turn: agent.turn,
+      isOpen: true,
+      length: 0,
+      hash: 0,
+      ...(place === undefined && { likeness }),
+    };
+    this.#items.delete(item.key);
+    this.#items.set(item.key, item);
+    if (this.#items.size > MAX_ITEMS) this.#forgetItem();
+    const change = this.#changeOf(id);
+    change.begin = { ...begin, callId, turn: agent.turn, startedAt: createdAt };
+    if (isCall) change.toolName = nameOf(data['toolName']) ?? 'tool';
+    return item;
+  }
+
+  #forgetItem(): void {
+    for (const { key, isOpen } of this.#items.values()) if (!isOpen) return void this.#items.delete(key);
+    for (const key of this.#items.keys()) return void this.#items.delete(key);
+  }
+
+  #extend({ id }: FoldedEvent, item: Item, agent: Agent): EntryChange {
+    const change = this.#changeOf(item.id);
+    change.events.push(id);
+    change.lastEventId = id;
+    if (agent.model !== undefined) change.model = agent.model;
+    if (item.key.startsWith('#')) agent.unnamed = item.key;
+    else delete agent.unnamed;
+    return change;
+  }
+
+  /** An agent writes one text after the other. */
+  #closeOther(agent: Agent, item: Item | undefined, id: number): void {
+    if (agent.open === undefined || agent.open === item?.key) return;
+    const open = this.#items.get(agent.open);
+    delete agent.open;
+    if (!open?.isOpen) return;
+    open.isOpen = false;
+    Object.assign(this.#changeOf(open.id), { endedAt: agent.at, lastEventId: id });
+  }
+
+  #endTurn(id: number): void {
+    const agent = this.#agents.get('');
+    if (!agent) return;
+    this.#closeOther(agent, undefined, id);
+    this.#finishLast(agent, id);
+  }
+
+  #finishLast(agent: Agent, id: number): void {
+    if (agent.lastId === undefined || agent.isEnded === true) return;
+    agent.isEnded = true;
+    if (!agent.isAnswer) Object.assign(this.#changeOf(agent.lastId), { isFinal: true, lastEventId: id });
+  }
+
+  #changeOf(id: number): EntryChange {
+    let change = this.changes.get(id);
+    if (!change) this.changes.set(id, (change = { id, events: [], parts: [] }));
+    return change;
+  }
+}
+
+const NOTHING: FoldMemory = { turn: 0, items: [], agents: [] };
+
+function touched<Value extends { readonly key: string }>(map: Map<string, Value>, value: Value): Value {
+  map.delete(value.key);
+  map.set(value.key, value);
+  return value;
+}
+
+function drop<Value, Result>(map: Map<string, Value>, key: string, result: Result): Result {
+  map.delete(key);
+  return result;
+}
