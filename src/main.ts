@@ -6,7 +6,7 @@ import { CompanySignIn } from './gateway/company-sign-in.ts';
 import { workContext } from './gateway/contexts.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { listen } from './gateway/http/listen.ts';
-import { startJobs } from './gateway/jobs.ts';
+import { startFolding, startJobs } from './gateway/jobs.ts';
 import { prepareScripts } from './gateway/pages/scripts.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { DEMO_EMAIL, createDemoWorkspace } from './operator/demo-workspace.ts';
@@ -32,6 +32,8 @@ await runService(async ({ config, assembly: { dependencies, embedded }, onStop }
   });
   onStop(() => server.stop(GRACE_MS));
   dependencies.address.url = server.url;
+  const folding = startFolding(dependencies);
+  onStop(() => folding.stop());
   if (config.RUN_JOBS) {
     const jobs = await startJobs(dependencies);
     onStop(() => jobs.stop());

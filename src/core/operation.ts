@@ -24,7 +24,7 @@ import type { KeyedQueue } from './concurrency.ts';
 import type { Pools } from './pools.ts';
 import type { OperationSettings } from './operation-settings.ts';
 import { DomainError, type ErrorClass, ForbiddenError } from './errors.ts';
-import type { UserId } from './ids.ts';
+import type { SessionId, UserId } from './ids.ts';
 import type { Message } from './text/wording.ts';
 import type { z } from 'zod';
 
@@ -33,6 +33,7 @@ export type Services = Pick<
   OperationContext,
   | 'notifier'
   | 'appendQueue'
+  | 'unfolded'
   | 'settleChanges'
   | 'toolCallAudit'
   | 'observeToolCall'
@@ -75,6 +76,8 @@ export class OperationContext {
    * request already has a transaction.
    */
   readonly appendQueue: KeyedQueue | undefined;
+  /** The sessions to which this process has appended events that it has not folded yet. */
+  readonly unfolded: Set<SessionId>;
   readonly actor: Actor;
   /** Looks up the key again, for long requests: it may have been revoked since the request began. */
   readonly authenticateAgain: () => Promise<Actor>;
@@ -128,6 +131,7 @@ export class OperationContext {
     this.budget = parts.budget;
     this.notifier = parts.notifier;
     this.appendQueue = parts.appendQueue;
+    this.unfolded = parts.unfolded;
     this.actor = parts.actor;
     this.authenticateAgain = parts.authenticateAgain;
     this.settleChanges = parts.settleChanges;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { createPauses, startLoop } from '../core/background-loop.ts';
+import { type BackgroundLoop, createPauses, startLoop } from '../core/background-loop.ts';
 import { type JobHandler, type JobWorker, jobHandler, startJobWorker } from '../core/jobs.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
-import { indexSessions } from '../domains/session-events/public.ts';
+import { createFolding, foldAppended, indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
 import { deliverDue } from '../domains/webhooks/public.ts';
 import { deliveryContext, workContext } from './contexts.ts';
@@ -56,23 +56,40 @@ export async function startJobs(dependencies: Dependencies): Promise<JobWorker> 
     observe: observeJobs(dependencies),
   });
   const pauseAfter = createPauses();
+  const fold = createFolding(dependencies.sql);
+  const folding = startLoop(fold, {
+    pauseMs: timing.indexPauseMs,
+    onError: onErrorOf(dependencies, 'folding the events of sessions failed; it is tried again'),
+  });
   const indexing = startLoop((signal) => indexSessions(database.em, { signal, pauseAfter }), {
     pauseMs: timing.indexPauseMs,
-    onError: (error) => {
-      health.note(error);
-      if (!isDatabaseAway(error)) log.error({ err: error }, 'indexing the texts of sessions failed; it is tried again');
-    },
+    onError: onErrorOf(dependencies, 'indexing the texts of sessions failed; it is tried again'),
   });
   const delivering = startLoop((signal) => deliverDue(deliveryContext(dependencies), signal), {
     pauseMs: timing.webhookPollMs,
-    onError: (error) => {
-      health.note(error);
-      if (!isDatabaseAway(error)) log.error({ err: error }, 'looking for due webhooks failed; it is tried again');
-    },
+    onError: onErrorOf(dependencies, 'looking for due webhooks failed; it is tried again'),
   });
   return {
     async stop() {
-      await Promise.all([worker.stop(), indexing.stop(), delivering.stop()]);
+      await Promise.all([worker.stop(), folding.stop(), indexing.stop(), delivering.stop()]);
     },
   };
+}
+
+const onErrorOf =
+  ({ health, log }: Dependencies, message: string) =>
+  (error: unknown) => {
+    health.note(error);
+    if (!isDatabaseAway(error)) log.error({ err: error }, message);
+  };
+
+const FOLD_PAUSE_MS = 50;
+
+/** Folds what this process appends, behind the answers. */
+export function startFolding(dependencies: Dependencies): BackgroundLoop {
+  const { sql, unfolded } = dependencies;
+  return startLoop(() => foldAppended(sql, unfolded), {
+    pauseMs: FOLD_PAUSE_MS,
+    onError: onErrorOf(dependencies, 'folding appended events failed; it is tried again'),
+  });
 }

@@ -183,7 +183,7 @@ const BESIDE_PATHS: Readonly<Record<string, (to: Recorded) => RestCase[]>> = {
 /** The owner cannot read the deletion job of another user either. */
 const UNREADABLE_BY_OWNER = /^DeletionJob:/;
 const PRIVATE_TO_OWNER =
-  /^(?:ApiKey|OrganizationInvitation|Session|SessionEvent|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|McpServer):/;
+  /^(?:ApiKey|OrganizationInvitation|Session|SessionEvent|ToolCall|SessionSubagent|UserMessage|AgentMessage|Thinking|SessionNote|SessionSource|SourceRepository|SourcePullRequest|Artifact|PullRequest|McpServer):/;
 const headers = { 'X-Request-Id': 'same', 'Content-Type': 'application/json' };
 
 describe('nobody can see or change objects of another organization, and the answers for foreign and missing objects are identical', () => {

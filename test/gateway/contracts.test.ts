@@ -63,6 +63,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/session-search searchSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions/:sessionId/entries listSessionEntries 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/export exportSession 200 | 400 401 403 404 409 429 500 503
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503

@@ -7,6 +7,8 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { VERSION } from '../../src/core/version.ts';
+import type { SessionId } from '../../src/core/ids.ts';
+import { pruneSessionEvents } from '../../src/domains/session-events/public.ts';
 import { createSignInLink } from '../../src/domains/identities/public.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { entities } from '../../src/gateway/modules.ts';
@@ -46,14 +48,20 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
   await rest('/events/2026-03/event-definitions', definition, { 'Idempotency-Key': 'kept' });
   const uuid = randomUUID();
   await rest('/events/2026-03/send', { eventName: kept.eventNames[0], email: 'a@example.com', uuid });
-  await append(gateway, key, await createSession(gateway, key), eventsOf(1), 'kept');
-  const said = {
+  const session = await createSession(gateway, key);
+  const said = eventsOf(1, { data: { source: 'user', accumulatedText: 'Kept' } });
+  await append(gateway, key, session, said, 'pruned');
+  const { database, now, newId, sql, notifier } = gateway.dependencies;
+  await pruneSessionEvents({ em: database.em.fork(), now, newId, sql, notifier }, { sessionId: session as SessionId });
+  await append(gateway, key, session, said, 'kept');
+  await gateway.rest('GET', `/v1/sessions/${session}/entries`, { key });
+  const line = {
     type: 'assistant',
     message: { id: 'kept', role: 'assistant', content: [], usage: { input_tokens: 1 } },
   };
   const lines = { 'Content-Type': 'application/x-ndjson; format=claude-transcript' };
   const recorded = await gateway.rest<{ id: string }>('PUT', '/v1/sessions/by-source/claude/kept', { key, body: {} });
-  await rest(`/v1/sessions/${recorded.body.id}/events?file=kept.jsonl&fromLine=1`, said, lines);
+  await rest(`/v1/sessions/${recorded.body.id}/events?file=kept.jsonl&fromLine=1`, line, lines);
   const oauth = await startOAuthFixture();
   await rest('/v1/mcp-connections', { name: 'With OAuth', type: 'remote', serverUrl: oauth.serverUrl });
   await oauth.stop();

@@ -2,6 +2,9 @@
 
 /** The lists with pages by type and field, and the arguments that make another list of it, rather than another page. */
 export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  AgentMessage: {
+    events: [],
+  },
   Artifact: {
     pullRequests: ['filter', 'orderBy'],
   },
@@ -36,7 +39,23 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   },
   Session: {
     artifacts: ['filter', 'orderBy'],
+    entries: ['filter'],
     events: ['filter', 'orderBy'],
+  },
+  SessionNote: {
+    events: [],
+  },
+  SessionSubagent: {
+    entries: ['filter'],
+  },
+  Thinking: {
+    events: [],
+  },
+  ToolCall: {
+    events: [],
+  },
+  UserMessage: {
+    events: [],
   },
   Viewer: {
     apiKeys: ['filter', 'orderBy'],
@@ -125,6 +144,9 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'SessionCount',
   'SessionDeletionPreview',
   'SessionEdge',
+  'SessionEntryBatch',
+  'SessionEntryConnection',
+  'SessionEntryEdge',
   'SessionEventConnection',
   'SessionEventData',
   'SessionEventEdge',

@@ -65,11 +65,15 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     startCursorFieldOptions: { description: 'Cursor of the first item; null if the page is empty.' },
     endCursorFieldOptions: { description: 'Cursor of the last item; null if the page is empty.' },
     firstArgOptions: {
-      description: 'Page size, forward; 1 to 100 (events 1 to 1000). The default does not apply if `last` is given.',
+      description:
+        'Page size, forward; 1 to 100 (events 1 to 1000, entries of sessions 1 to 500). The default does not apply if `last` is given.',
       defaultValue: DEFAULT_PAGE_SIZE,
     },
     afterArgOptions: { description: 'Only items after this cursor.' },
-    lastArgOptions: { description: 'Page size, backward; 1 to 100 (events 1 to 1000). Not together with `first`.' },
+    lastArgOptions: {
+      description:
+        'Page size, backward; 1 to 100 (events 1 to 1000, entries of sessions 1 to 500). Not together with `first`.',
+    },
     beforeArgOptions: { description: 'Only items before this cursor.' },
     edgesFieldOptions: { description: PAGE_DESCRIPTIONS.edges, nullable: { list: false, items: false } },
     pageInfoFieldOptions: { description: PAGE_DESCRIPTIONS.pageInfo },

@@ -1,4 +1,4 @@
-import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
+import type { FieldMap, InterfaceRef, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
@@ -30,6 +30,8 @@ export interface NodeOptions<Row extends object, Shown extends Row = Row> {
   readonly keyOf: (row: Row) => string;
   /** The columns that `keyOf` reads; by default the id. */
   readonly keyColumns?: readonly (keyof Row & string)[];
+  /** The interfaces of the type beside `Node`. */
+  readonly interfaces?: readonly InterfaceRef<Types, Row>[];
   /** Loads the rows with these keys that the caller may see, with the selected columns. Keys are untrusted input. */
   readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
   readonly fields: (t: FieldsOf<Shown>) => FieldMap;
@@ -38,7 +40,7 @@ export interface NodeOptions<Row extends object, Shown extends Row = Row> {
 /** Defines an object type that `node` finds by its global id. `Shown` is the row with additional data for its fields. */
 export function nodeType<Row extends object, Shown extends Row = Row>(
   name: string,
-  { description, keyOf, keyColumns = ID_ALONE, load, fields }: NodeOptions<Row, Shown>,
+  { description, keyOf, keyColumns = ID_ALONE, interfaces = [], load, fields }: NodeOptions<Row, Shown>,
 ): ObjectRef<Types, Shown> {
   loaders.set(name, async (context, keys, info) => {
     const rows = await load(context, keys, selectedColumns<Row>(info, name));
@@ -46,7 +48,7 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
   });
   return builder.objectRef<Shown>(name).implement({
     description,
-    interfaces: [builder.nodeInterfaceRef()],
+    interfaces: [builder.nodeInterfaceRef(), ...interfaces],
     fields: (t) => ({
       id: t.id({
         description: 'Opaque id, unique over all types; `node` finds the object by it.',

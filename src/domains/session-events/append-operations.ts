@@ -270,6 +270,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
     });
   if (!head) return replay(context, appended);
   context.notifier.publish(sessionTopic(sessionId));
+  context.unfolded.add(sessionId);
   return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 

@@ -1,6 +1,8 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { Organization } from '../organizations/public.ts';
+import { Session } from '../sessions/public.ts';
+import type { EntryKind } from './entry-fold.ts';
 
 const SessionEventBatchSchema = defineEntity({
   name: 'SessionEventBatch',
@@ -131,7 +133,93 @@ const CountedMessageSchema = defineEntity({
 export class CountedMessage extends CountedMessageSchema.class {}
 CountedMessageSchema.setClass(CountedMessage);
 
+const SessionFoldSchema = defineEntity({
+  name: 'SessionFold',
+  tableName: 'session_fold',
+  properties: {
+    session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    /** Id of the last event that was folded. */
+    foldedId: p.bigint('number'),
+    /** Id of the last event before the last end of the session of which the entries know. */
+    closedId: p.bigint('number'),
+    /** Changes with each fold, so that each event is folded once. */
+    version: p.bigint('number'),
+    /** What the fold remembers, as JSON. */
+    memory: p.text(),
+    /** Events before this id were pruned. */
+    prunedUntil: p.bigint('number').default(0),
+  },
+});
+
+/** How far the events of a session are folded into entries. It is never loaded as an entity. */
+export class SessionFold extends SessionFoldSchema.class {}
+SessionFoldSchema.setClass(SessionFold);
+
+const SessionEntrySchema = defineEntity({
+  name: 'SessionEntry',
+  tableName: 'session_entry',
+  properties: {
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    /** Id of the first event. */
+    id: p.bigint('number').primary(),
+    organizationId: p.uuid().$type<OrganizationId>().primary(),
+    kind: p.text().$type<EntryKind>(),
+    turn: p.integer(),
+    startedAt: p.datetime(),
+    endedAt: p.datetime().nullable(),
+    lastEventId: p.bigint('number'),
+    isFailed: p.boolean(),
+    isFinal: p.boolean(),
+    startsSubagent: p.boolean(),
+    subagentId: p.text().nullable(),
+    callId: p.text().nullable(),
+    toolName: p.text().nullable(),
+    model: p.text().nullable(),
+    events: p.text().columnType('int8multirange'),
+    /** The events that have the text, or the input of a call. */
+    parts: p.text().columnType('int8multirange'),
+    /** The event that has the output of a call. */
+    outputId: p.bigint('number').nullable(),
+    /** The last event before the end of the session that has changed the entry. */
+    closedWith: p.bigint('number').nullable(),
+  },
+  indexes: [
+    { name: 'session_entry_changed_index', properties: ['sessionId', 'lastEventId'] },
+    {
+      name: 'session_entry_subagent_index',
+      properties: ['sessionId', 'subagentId', 'id'],
+      where: 'subagent_id is not null',
+    },
+    { name: 'session_entry_call_index', properties: ['sessionId', 'callId'], where: 'call_id is not null' },
+  ],
+});
+
+/** An entry of a session, without its texts, which its events have. It is never loaded as an entity. */
+export class SessionEntry extends SessionEntrySchema.class {}
+SessionEntrySchema.setClass(SessionEntry);
+
+const RemovedEntrySchema = defineEntity({
+  name: 'RemovedEntry',
+  tableName: 'removed_entry',
+  properties: {
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    id: p.bigint('number').primary(),
+    organizationId: p.uuid().$type<OrganizationId>().primary(),
+    kind: p.text().$type<EntryKind>(),
+    /** The id that the entry has since, if some of its events are left. */
+    nextId: p.bigint('number').nullable(),
+  },
+});
+
+/** An entry that is no more, because its first event was pruned: who follows the session forgets it. It is never loaded as an entity. */
+export class RemovedEntry extends RemovedEntrySchema.class {}
+RemovedEntrySchema.setClass(RemovedEntry);
+
 export type SessionEventTables = InferKyselyDB<
+  | typeof SessionEntrySchema
+  | typeof RemovedEntrySchema
+  | typeof SessionFoldSchema
   | typeof CountedMessageSchema
   | typeof SessionEventBatchSchema
   | typeof SessionEventSchema

@@ -115,7 +115,7 @@ export class EntryFold {
 
   /** @param memory JSON of what was remembered; null at the beginning */
   constructor(memory: string | null = null) {
-    const { turn, items, agents } = (memory === null ? NOTHING : JSON.parse(memory)) as FoldMemory;
+    const { turn, items, agents } = JSON.parse(memory ?? NO_MEMORY) as FoldMemory;
     this.#turn = turn;
     this.#items = new Map(items.map((item) => [item.key, item]));
     this.#agents = new Map(agents.map((agent) => [agent.key, agent]));
@@ -364,6 +364,8 @@ export class EntryFold {
 }
 
 const NOTHING: FoldMemory = { turn: 0, items: [], agents: [] };
+/** What is remembered before the first event. */
+export const NO_MEMORY = JSON.stringify(NOTHING);
 
 function touched<Value extends { readonly key: string }>(map: Map<string, Value>, value: Value): Value {
   map.delete(value.key);
@@ -374,4 +376,19 @@ function touched<Value extends { readonly key: string }>(map: Map<string, Value>
 function drop<Value, Result>(map: Map<string, Value>, key: string, result: Result): Result {
   map.delete(key);
   return result;
+}
+
+/** What is remembered when entries get other ids, or are gone. */
+export function withEntries(memory: string, moved: ReadonlyMap<number, number | undefined>): string {
+  const { turn, items, agents } = JSON.parse(memory) as FoldMemory;
+  const idOfEntry = (id: number) => (moved.has(id) ? moved.get(id) : id);
+  const left = items.flatMap((item) => {
+    const id = idOfEntry(item.id);
+    return id === undefined ? [] : [{ ...item, id }];
+  });
+  const acting = agents.map(({ lastId, ...agent }) => {
+    const id = lastId === undefined ? undefined : idOfEntry(lastId);
+    return { ...agent, ...(id !== undefined && { lastId: id }) };
+  });
+  return JSON.stringify({ turn, items: left, agents: acting });
 }

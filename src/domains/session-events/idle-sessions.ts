@@ -85,7 +85,7 @@ async function complete(context: Context, { id, organizationId, jobId, before }:
     if (!stream || !session || still.length === 0) return false;
     session.state = 'completed';
     session.updatedAt = context.now();
-    stream.isClosed = true;
+    Object.assign(stream, { isClosed: true, endedId: stream.lastId, endedAt: session.updatedAt });
     const target = { type: 'Session' as const, id, organizationId, detail: 'completed' };
     await recordAudit(em, jobEntry(context, jobId, 'transitionSession', target));
     return true;

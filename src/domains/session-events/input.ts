@@ -3,6 +3,7 @@ import { createdBetween } from '../../core/input/moments.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
+import { ENTRY_KINDS } from './entry-fold.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 import { FORMAT_NAMES } from './formats/names.ts';
 import { memberTable } from './formats/member-table.ts';
@@ -169,3 +170,76 @@ export const sessionEventFilter = z
     'Conditions on events. An event is included when it meets all of them. A condition with an empty list matches nothing.',
   );
 export type SessionEventFilter = z.output<typeof sessionEventFilter>;
+
+const subagentId = text({ min: 1, max: 2000 });
+
+const turnNumber = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+  .nullish();
+export const sessionEntryFilter = z
+  .strictObject({
+    kinds: z.array(z.enum(ENTRY_KINDS)).max(ENTRY_KINDS.length).nullish().describe('Entries of any of these kinds.'),
+    isFailed: z.boolean().nullish().describe('Whether the entry has failed.'),
+    toolNames: z
+      .array(text({ max: 200 }))
+      .max(100)
+      .nullish()
+      .describe('Calls of any of these tools.'),
+    subagentIds: z.array(subagentId).max(100).nullish().describe('Entries of any of these subagents.'),
+    search: searchText
+      .nullish()
+      .describe(
+        `Entries whose text has this: ${SEARCHED_TEXT} Entries are found some seconds after they were recorded.`,
+      ),
+    turnFrom: turnNumber.describe('Entries of this turn and of later ones.'),
+    turnBefore: turnNumber.describe('Entries of turns before this one.'),
+  })
+  .describe(
+    'Conditions on entries. An entry is included when it meets all of them. A condition with an empty list matches nothing.',
+  );
+export type SessionEntryFilter = z.output<typeof sessionEntryFilter>;
+
+/** Values that are repeated in the query, or separated by commas. */
+const listed = <Item extends z.ZodType<unknown, string>>(item: Item, meaning: string) =>
+  z
+    .array(z.string().max(10_000))
+    .max(100)
+    .transform((given) => given.flatMap((some) => some.split(',')))
+    .pipe(z.array(item).max(100))
+    .optional()
+    .describe(`${meaning} Several are separated by commas.`);
+
+const { shape: conditions } = sessionEntryFilter;
+const ENTRY_RANGE = 'must be from 1 to 500';
+
+/** Query parameters of a page of entries. The cursor is the id of the last entry; for the live stream that of the last event. */
+export const listSessionEntriesInput = z.strictObject({
+  sessionId,
+  limit: z
+    .int(DIGITS)
+    .min(1, ENTRY_RANGE)
+    .max(500, ENTRY_RANGE)
+    .default(DEFAULT_PAGE)
+    .describe('Maximum number of entries on the page.'),
+  cursor: cursorSchema.prefault('0').describe('Id of the last entry seen, such as `nextCursor` of the previous page.'),
+  kinds: listed(z.enum(ENTRY_KINDS), 'Entries of these kinds.'),
+  isFailed: z.boolean().optional().describe('Whether the entry has failed.'),
+  toolNames: listed(text({ max: 200 }), 'Calls of these tools.'),
+  subagentIds: listed(subagentId, 'Entries of these subagents.'),
+  search: searchText.optional().describe(conditions.search.description ?? ''),
+  turnFrom: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .optional()
+    .describe(conditions.turnFrom.description ?? ''),
+  turnBefore: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .optional()
+    .describe(conditions.turnBefore.description ?? ''),
+});
+export type ListSessionEntriesInput = z.output<typeof listSessionEntriesInput>;

@@ -3,18 +3,42 @@ import { RawJson } from '../../core/text/raw-json.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { DELETION_BATCH, type Module, deletionStep } from '../../core/module.ts';
 import { deleteExpired, forgetMessagesOf } from './counted-messages.ts';
-import { SessionEvent, SessionEventBatch, SessionText, TranscriptLine, CountedMessage } from './entity.ts';
+import {
+  CountedMessage,
+  RemovedEntry,
+  SessionEntry,
+  SessionEvent,
+  SessionEventBatch,
+  SessionFold,
+  SessionText,
+  TranscriptLine,
+} from './entity.ts';
 import { idleSessionsJob } from './idle-sessions.ts';
 import { deleteOrphans, sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
+import { entryRoutes } from './rest-entries.ts';
 import { sessionEventRoutes } from './rest.ts';
 import { type SessionEventRow, pagesOfEvents } from './queries.ts';
 
 export const sessionEvents = {
-  entities: [SessionEventBatch, SessionEvent, SessionText, TranscriptLine, CountedMessage],
+  entities: [
+    SessionEventBatch,
+    SessionEvent,
+    SessionText,
+    TranscriptLine,
+    CountedMessage,
+    SessionFold,
+    SessionEntry,
+    RemovedEntry,
+  ],
   graphql: () =>
-    Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts'), import('./graphql/outline.ts')]),
-  routes: [...sessionEventRoutes, ...searchRoutes],
+    Promise.all([
+      import('./graphql/operations.ts'),
+      import('./graphql/search.ts'),
+      import('./graphql/outline.ts'),
+      import('./graphql/entries.ts'),
+    ]),
+  routes: [...sessionEventRoutes, ...entryRoutes, ...searchRoutes],
   pages: [],
   jobs: () => [sessionPurgeJob, idleSessionsJob],
   cleanups: {

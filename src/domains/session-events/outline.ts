@@ -282,7 +282,7 @@ const MAX_END = 2000;
  * What the input of a call says that it is for; empty when it does not. Only its ends are searched and nothing is parsed, because most calls
  * start no subagent.
  */
-function purposeOf(input: string): string {
+export function purposeOf(input: string): string {
   const ends = input.length > 2 * MAX_END ? input.slice(0, MAX_END) + input.slice(-MAX_END) : input;
   const found = [...ends.matchAll(PURPOSE)];
   const [, , text] = PURPOSES.map((name) => found.find(([, field]) => field === name)).find(Boolean) ?? [];

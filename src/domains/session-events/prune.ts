@@ -6,8 +6,10 @@ import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { type SessionTables, requireNotHeld, sessionNotFound } from '../sessions/public.ts';
+import { type SessionTables, requireNotHeld, sessionNotFound, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
+import { pruneEntries } from './changed-entries.ts';
+import { foldAll } from './fold-store.ts';
 import { deleteTexts } from './search-index.ts';
 
 /** The events to delete: of all sessions, of one organization, or of one session. */
@@ -31,7 +33,7 @@ export interface PrunedEvents {
   readonly events: number;
 }
 
-type Context = Pick<WorkContext, 'em' | 'now' | 'newId'>;
+type Context = Pick<WorkContext, 'em' | 'sql' | 'now' | 'newId' | 'notifier'>;
 
 const SESSIONS = 200;
 const EVENTS = 5_000;
@@ -138,6 +140,8 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
 async function deleteOldest(context: Context, session: OldestEvents, signal: AbortSignal | undefined): Promise<number> {
   const { id, organizationId, first, end } = session;
   let deleted = 0;
+  // The turns of those that stay keep their numbers.
+  await foldAll(context.sql, id, signal);
   for (let start = first; start < end; start += EVENTS) {
     signal?.throwIfAborted();
     const stop = Math.min(start + EVENTS, end);
@@ -150,11 +154,13 @@ async function deleteOldest(context: Context, session: OldestEvents, signal: Abo
         .where('id', '<', stop)
         .executeTakeFirstOrThrow();
       await deleteTexts(em, id, start, stop);
+      await pruneEntries(em, { sessionId: id, organizationId, until: stop });
       const entry = operatorEntry(context, 'pruneSessionEvents', { type: 'Session', id, organizationId });
       if (start === first) await recordAudit(em, entry);
       return Number(numDeletedRows);
     });
     if (count === 0) break;
+    context.notifier.publish(sessionTopic(id));
     deleted += count;
   }
   return deleted;

@@ -9,4 +9,5 @@ export { purgeSessions } from './purge.ts';
 export { memberTable, type TableEntry } from './formats/member-table.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/names.ts';
 export { countUnindexed, indexSessions } from './search-index.ts';
+export { createFolding, foldAppended } from './fold-store.ts';
 export { ID_CURSORS, cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';

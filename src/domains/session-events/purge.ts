@@ -71,6 +71,8 @@ const firstIdOf = (hour: number): string =>
 /** The tables of events, with the columns of their keys within a session, and what is before all of these. */
 const OF_EVENTS = [
   ['session_text', 'item', ''],
+  ['session_entry', 'id', 0],
+  ['removed_entry', 'id', 0],
   ['session_event', 'id', 0],
 ] as const;
 

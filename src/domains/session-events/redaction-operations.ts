@@ -34,6 +34,7 @@ import {
   writeEvents,
   writePullRequest,
 } from './redaction-queries.ts';
+import { redactEntries } from './changed-entries.ts';
 import { indexAgain, indexTitle, redactNames } from './search-index.ts';
 import { type ChangedPart, SplitTexts, withPart } from './split-texts.ts';
 import type { Beginning } from './parted-credentials.ts';
@@ -167,6 +168,7 @@ async function finish(
   const { count } = redaction;
   await forgetLineTexts(em, place);
   if (ofText) await redactNames(em, place, ofText.rename);
+  if (ofText) await redactEntries(em, place, ofText.rename);
   // Nobody reads the names as texts.
   redaction.count = count;
   await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);

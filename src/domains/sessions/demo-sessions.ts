@@ -67,6 +67,7 @@ export async function endPastSessions(
     session.updatedAt = at;
     session.lastSeenAt = at;
     stream.isClosed = isFinished(state);
+    if (stream.isClosed) Object.assign(stream, { endedId: stream.lastId, endedAt: at });
     if (state === 'failed') await countSession(em, 'failedSessions', countedOf(session), at);
   }
 }

@@ -144,6 +144,9 @@ const SessionStreamSchema = defineEntity({
     lastId: p.bigint('number'),
     /** Whether the session is finished. Nothing can be appended then. */
     isClosed: p.boolean(),
+    /** Id of the last event, and the time, when the session was last finished. */
+    endedId: p.bigint('number').nullable(),
+    endedAt: p.datetime().nullable(),
     /** The totals that events have reported; null until one does. */
     inputTokens: p.bigint('number').nullable(),
     outputTokens: p.bigint('number').nullable(),

@@ -1,4 +1,4 @@
-import type { RequiredEntityData } from '@mikro-orm/postgresql';
+import { type RequiredEntityData, raw } from '@mikro-orm/postgresql';
 import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
@@ -137,7 +137,10 @@ export const transitionSession = defineOperation({
     await em.nativeUpdate(
       SessionStream,
       { session: sessionId, organization: session.organization.id },
-      { isClosed: isFinished(state) },
+      {
+        isClosed: isFinished(state),
+        ...(isFinished(state) && { endedId: raw('last_id'), endedAt: at }),
+      },
     );
     if (state === 'failed') await countSession(em, 'failedSessions', countedOf(session), at);
     return session;

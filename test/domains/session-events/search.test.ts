@@ -294,8 +294,8 @@ test('deleted sessions and pruned events are found no more, and nothing of them 
   for (const id of [kept, gone]) await say(key, id, 'chartreuse one', 'chartreuse two');
   await index();
   expect(await found(key, 'chartreuse')).toHaveLength(4);
-  const { now, newId } = gateway.dependencies;
-  await pruneSessionEvents({ em: em(), now, newId }, { sessionId: kept });
+  const { now, newId, sql, notifier } = gateway.dependencies;
+  await pruneSessionEvents({ em: em(), now, newId, sql, notifier }, { sessionId: kept });
   expect(await found(key, 'chartreuse')).toHaveLength(2);
   const [whole, batch] = [{ organizationId }, { batch: 10, deletionJobId: null }];
   await em().transactional(async (inner) => deleteSessions(inner, whole, batch));

@@ -26,9 +26,13 @@ const fields = objects.flatMap((type) =>
 );
 /** The search is asked for words, and its order is the relevance. */
 const SEARCH = 'Organization.sessionSearch';
-const lists = fields.filter(
-  ({ coordinate, field }) => getNamedType(field.type).name.endsWith('Connection') && coordinate !== SEARCH,
-);
+/** Entries of a session, and their events, have one order: that in which they were said. */
+const isOfEntries = (type: string, coordinate: string) =>
+  type === 'SessionEntryConnection' || /^(?:\w+Message|Thinking|ToolCall|SessionNote)\.events$/.test(coordinate);
+const lists = fields.filter(({ coordinate, field }) => {
+  const { name } = getNamedType(field.type);
+  return name.endsWith('Connection') && coordinate !== SEARCH && !isOfEntries(name, coordinate);
+});
 const inputs = types.filter(isInputObjectType);
 
 const nameOf = (type: GraphQLInputType | undefined) => type && getNamedType(type).name;

@@ -85,6 +85,8 @@ const SESSION_EVENT_LIST = listType(SessionEventType, {
   otherwise: { field: 'ID', direction: 'ASC' },
 });
 
+export const eventConnection = SESSION_EVENT_LIST.connection;
+
 const EVENTS_BELOW = {
   rows: sessionEventsBelow,
   // The caller cannot read the session.
@@ -119,7 +121,7 @@ builder.queryField('sessionEvents', (t) =>
 );
 
 /** @throws NotFoundError when the id cannot be one of a session. */
-function sessionKey(given: string | number): SessionId {
+export function sessionKey(given: string | number): SessionId {
   const [id] = uuidsOf([String(keyFromId('Session', given))]);
   if (!id) throw sessionNotFound();
   return id;

@@ -203,6 +203,8 @@ export async function useEverything(given: Given) {
     eventIds.push(...page.items.map(({ id }) => id));
     cursor = page.nextCursor;
   }
+  const ofEntries = { params: { path: { sessionId }, query: { limit: 2, kinds: ['toolCall', 'note'] } } };
+  good(await client.GET('/v1/sessions/{sessionId}/entries', ofEntries));
 
   const definitions = '/events/2026-03/event-definitions';
   const { name: eventName } = good(

@@ -1,0 +1,377 @@
+import { expect, test } from 'vitest';
+import { createFolding, foldAppended } from '../../../src/domains/session-events/public.ts';
+import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
+import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
+import type { SessionId } from '../../../src/core/ids.ts';
+import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, moveTo, mutate, readAll, subscribe } from '../../support/fixtures/sessions.ts';
+import { modelOf } from '../../support/oracles/entry-model.ts';
+
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+
+interface Entry {
+  readonly id: number;
+  readonly kind: string;
+  readonly turn: number;
+  readonly isOpen: boolean;
+  readonly isFailed: boolean;
+  readonly endedAt: string | null;
+  readonly lastEventId: number;
+  readonly text?: string;
+  readonly isFinal?: boolean;
+  readonly output?: string;
+}
+
+const FIELDS = `id: databaseId kind turn isOpen isFailed endedAt lastEventId startedAt subagent { databaseId name toolCall { databaseId } }
+  events { nodes { databaseId } totalCount }
+  ... on UserMessage { text isTextCut } ... on AgentMessage { text isTextCut model isFinal } ... on Thinking { text isTextCut }
+  ... on SessionNote { text isTextCut provider }
+  ... on ToolCall { toolName title input output exitCode durationMs startedSubagent { databaseId entries(first: 3) { totalCount } } }`;
+const PAGE = `query($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEntryFilter) { session(id: $id) { turns
+  entries(first: $first, after: $after, last: $last, before: $before, filter: $filter) { nodes { ${FIELDS} } totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }`;
+
+interface Page {
+  readonly session: {
+    readonly turns: number;
+    readonly entries: {
+      readonly nodes: readonly (Entry & { events: { nodes: { databaseId: number }[] } })[];
+      readonly totalCount: number;
+      readonly pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string; endCursor: string };
+    };
+  };
+}
+
+async function pageOf(key: string, id: string, page: object) {
+  const { data, errors } = await gateway.graphql<Page>(key, PAGE, { id, ...page });
+  if (errors || !data) throw new Error(JSON.stringify(errors));
+  return data.session.entries;
+}
+
+async function allEntries(key: string, id: string, size: number, isBackward = false) {
+  const nodes: Page['session']['entries']['nodes'][number][] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await pageOf(key, id, isBackward ? { last: size, before: cursor } : { first: size, after: cursor });
+    if (isBackward) nodes.unshift(...page.nodes);
+    else nodes.push(...page.nodes);
+    if (!(isBackward ? page.pageInfo.hasPreviousPage : page.pageInfo.hasNextPage)) return nodes;
+    cursor = isBackward ? page.pageInfo.startCursor : page.pageInfo.endCursor;
+  }
+}
+
+async function restEntries(key: string, id: string, limit: number): Promise<Entry[]> {
+  const items: Entry[] = [];
+  for (let cursor = '0'; ;) {
+    const { body } = await gateway.rest<{ items: Entry[]; nextCursor: string }>(
+      'GET',
+      `/v1/sessions/${id}/entries?limit=${limit}&cursor=${cursor}`,
+      { key },
+    );
+    if (body.items.length === 0) return items;
+    items.push(...body.items);
+    cursor = body.nextCursor;
+  }
+}
+
+const send = (key: string, id: string, format: string, lines: readonly unknown[]) =>
+  gateway.rest('POST', `/v1/sessions/${id}/events`, {
+    key,
+    body: lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'),
+    headers: { 'Content-Type': `application/x-ndjson; format=${format}` },
+  });
+
+const linesOf = (format: FormatName) => AGENT_LINES[format];
+
+test.each(FORMAT_NAMES)('%s: entries are those of the model, from GraphQL, REST and the stream', async (format) => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  const lines = linesOf(format);
+  await send(key, id, format, lines.slice(0, 5));
+  const first = await restEntries(key, id, 500);
+  await send(key, id, format, lines.slice(5));
+  const events = (await readAll(gateway, key, id, 1000)).map((event) => ({
+    ...event,
+    data: event.eventData as object,
+  }));
+  const model = modelOf(events).map(({ id: entry, kind, turn, isFailed, text, output, events: ids }) => ({
+    id: entry,
+    turn,
+    isFailed,
+    kind,
+    ids,
+    ...(kind === 'note' ? {} : { text }),
+    ...(kind === 'toolCall' && { output }),
+  }));
+  const rest = await restEntries(key, id, 500);
+  const nodes = await allEntries(key, id, 25);
+  const shown = nodes.map(({ events: own, ...entry }) => {
+    const kind = entry.kind.toLowerCase().replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    const { text, input = text, output } = entry as Entry & { input?: string };
+    return {
+      id: entry.id,
+      turn: entry.turn,
+      isFailed: entry.isFailed,
+      kind,
+      ids: own.nodes.map((event) => event.databaseId),
+      ...(kind === 'note' ? {} : { text: input }),
+      ...(kind === 'toolCall' && { output }),
+    };
+  });
+  expect(shown).toEqual(model);
+  expect(await allEntries(key, id, 3)).toEqual(nodes);
+  expect(await allEntries(key, id, 2, true)).toEqual(nodes);
+  expect(await restEntries(key, id, 2)).toEqual(rest);
+  expect(rest.map(({ id: entry }) => entry)).toEqual(nodes.map(({ id: entry }) => entry));
+
+  // Who has read the first entries, and then follows, has what a page has in the end.
+  await moveTo(gateway, key, id, 'COMPLETED');
+  const after = Math.max(0, ...first.map(({ lastEventId }) => lastEventId));
+  const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Last-Event-ID': String(after) };
+  const response = await gateway.fetch(`/v1/sessions/${id}/entries`, { headers });
+  const followed = new Map(first.map((entry) => [entry.id, entry]));
+  for (const [, data = ''] of (await response.text()).matchAll(/^data: (\{"entries".*)$/gm))
+    for (const entry of (JSON.parse(data) as { entries: Entry[] }).entries) followed.set(entry.id, entry);
+  expect([...followed.values()].toSorted((one, other) => one.id - other.id)).toEqual(await restEntries(key, id, 500));
+});
+
+const call = (itemId: string, status: string, more: object = {}) => ({
+  eventType: 'x',
+  provider: 'p',
+  eventData: { type: 'x', itemId, toolName: 'Bash', toolResult: { status }, ...more },
+});
+const said = (source: string, accumulatedText: string) => ({
+  eventType: 'x',
+  provider: 'p',
+  eventData: { type: 'x', source, accumulatedText },
+});
+const shownOf = (entries: readonly Entry[]) =>
+  entries.map(({ id, kind, turn, isOpen, isFinal }) => [id, kind, turn, isOpen, isFinal]);
+
+test('nothing is open in a finished session, nor when it is queued again', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  await append(gateway, key, id, [said('user', 'Go'), said('assistant', 'I go'), call('a', 'running')]);
+  const running = [
+    [1, 'userMessage', 1, false, undefined],
+    [2, 'agentMessage', 1, false, false],
+    [3, 'toolCall', 1, true, undefined],
+  ];
+  expect(shownOf(await restEntries(key, id, 50))).toEqual(running);
+  await moveTo(gateway, key, id, 'COMPLETED', 'QUEUED', 'IN_PROGRESS');
+  await append(gateway, key, id, [
+    said('user', 'Go on'),
+    call('a', 'completed', { toolResult: { status: 'completed', output: 'done' } }),
+  ]);
+  const items = await restEntries(key, id, 50);
+  expect(shownOf(items)).toEqual([
+    [1, 'userMessage', 1, false, undefined],
+    [2, 'agentMessage', 1, false, true],
+    [3, 'toolCall', 1, false, undefined],
+    [4, 'userMessage', 2, false, undefined],
+  ]);
+  expect(items[2]).toMatchObject({ lastEventId: 5, output: 'done' });
+});
+
+test('a subscription sends what has changed, and at the end once more what only the end has changed', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  await append(gateway, key, id, [said('user', 'Go'), call('a', 'running')]);
+  const document = `subscription($id: ID!) { sessionEntries(sessionId: $id) { entries { databaseId isOpen } removedIds lastEventId isEnded } }`;
+  const stream = await subscribe(gateway, key, document, { id });
+  const next = async () => {
+    const message = await stream.nextData();
+    return (JSON.parse(message?.data ?? '{}') as { data?: { sessionEntries: object } }).data?.sessionEntries;
+  };
+  const batch = (entries: readonly [number, boolean][], lastEventId: number, isEnded = false) => ({
+    entries: entries.map(([databaseId, isOpen]) => ({ databaseId, isOpen })),
+    removedIds: [],
+    lastEventId,
+    isEnded,
+  });
+  expect(await next()).toEqual(
+    batch(
+      [
+        [1, false],
+        [2, true],
+      ],
+      2,
+    ),
+  );
+  await append(gateway, key, id, [call('b', 'running')]);
+  expect(await next()).toEqual(batch([[3, true]], 3));
+  await moveTo(gateway, key, id, 'FAILED');
+  expect(await next()).toEqual(
+    batch(
+      [
+        [2, false],
+        [3, false],
+      ],
+      3,
+      true,
+    ),
+  );
+  await stream.close();
+});
+
+test('a page takes at most three statements, and each event is folded once, whoever folds it', async () => {
+  const { key } = await gateway.createKey();
+  const id = (await createSession(gateway, key)) as SessionId;
+  const texts = Array.from({ length: 1000 }, (_, index) =>
+    said(index % 2 === 0 ? 'user' : 'assistant', `text ${index}`),
+  );
+  await append(gateway, key, id, texts);
+  await append(gateway, key, id, texts);
+  const { sql, unfolded } = gateway.dependencies;
+  await Promise.all([
+    foldAppended(sql, unfolded),
+    foldAppended(sql, new Set([id])),
+    restEntries(key, id, 500),
+    createFolding(sql)(),
+  ]);
+  gateway.statements.length = 0;
+  const { body } = await gateway.rest<{ items: Entry[] }>('GET', `/v1/sessions/${id}/entries?limit=50&cursor=900`, {
+    key,
+  });
+  expect(body.items).toHaveLength(50);
+  // How far the entries go, and the page.
+  expect(gateway.statements.filter((text) => /session_(?:entry|fold)/.test(text))).toHaveLength(2);
+  const counts = await sql.query<{ entries: number }>(
+    'select count(*)::int as entries, sum(upper(events) - lower(events))::int as events, max(turn) as turns from session_entry where session_id = $1',
+    [id],
+  );
+  expect(counts).toEqual([{ entries: 2000, events: 2000, turns: 1000 }]);
+  // Another process of before, and one that has died, leave events to the job.
+  await append(gateway, key, id, [said('user', 'late')]);
+  for (const fold = createFolding(sql); (await fold()) > 0;);
+  expect(await sql.query('select folded_id::int as folded from session_fold where session_id = $1', [id])).toEqual([
+    { folded: 2001 },
+  ]);
+});
+
+type Prune = Parameters<typeof pruneSessionEvents>[0];
+
+/** Deletes the events before an id. */
+async function prune(id: string, before: number): Promise<void> {
+  const { database, now, newId, sql, notifier } = gateway.dependencies;
+  await sql.query("update session_event set stored_at = '2020-01-01' where session_id = $1 and id < $2", [id, before]);
+  const context: Prune = { em: database.em.fork(), now, newId, sql, notifier };
+  await pruneSessionEvents(context, { sessionId: id as SessionId, before: new Date('2021-01-01') });
+}
+
+const idOf = (type: string, session: string, id: number) => Buffer.from(`${type}:${session}:${id}`).toString('base64');
+
+test('pruned events leave the entries, who follows is told which, and redacted texts are not in them', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  await append(gateway, key, id, [
+    said('user', 'One'),
+    call('secretive', 'running', { accumulatedText: 'sesame' }),
+    said('user', 'Two'),
+    said('assistant', 'the word is sesame'),
+  ]);
+  const ended = { toolResult: { status: 'completed', output: 'end' } };
+  await append(gateway, key, id, [call('secretive', 'completed', ended)]);
+  expect(await restEntries(key, id, 50)).toHaveLength(4);
+  const document = `subscription($id: ID!) { sessionEntries(sessionId: $id) { entries { databaseId } removedIds lastEventId } }`;
+  const stream = await subscribe(gateway, key, document, { id });
+  const next = async () => JSON.parse((await stream.nextData())?.data ?? '{}') as unknown;
+  const batch = (ids: readonly number[], removedIds: readonly string[], lastEventId: number) => ({
+    data: { sessionEntries: { entries: ids.map((databaseId) => ({ databaseId })), removedIds, lastEventId } },
+  });
+  expect(await next()).toEqual(batch([1, 3, 4, 2], [], 5));
+  await mutate(gateway, key, 'redactSessionEvents', { sessionId: id, text: 'sesame' });
+  expect((await restEntries(key, id, 50)).at(-1)).toMatchObject({ text: 'the word is [redacted]' });
+  await prune(id, 3);
+  expect(await next()).toEqual(batch([5], [idOf('UserMessage', id, 1), idOf('ToolCall', id, 2)], 5));
+  await append(gateway, key, id, [call('secretive', 'completed', { toolResult: { ...ended.toolResult, output: '2' } })]);
+  expect(await next()).toEqual(batch([5], [], 6));
+  await stream.close();
+  expect(await restEntries(key, id, 50)).toMatchObject([
+    { id: 3, turn: 2, text: 'Two' },
+    { id: 4, turn: 2 },
+    { id: 5, turn: 1, kind: 'toolCall', toolName: 'Bash', input: '', output: '2', lastEventId: 6 },
+  ]);
+
+  // Who comes back later is told the same; who has nothing yet is not.
+  await prune(id, 6);
+  await moveTo(gateway, key, id, 'COMPLETED');
+  const followed = async (after: string) => {
+    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
+    const response = await gateway.fetch(`/v1/sessions/${id}/entries?cursor=${after}`, { headers });
+    return [...(await response.text()).matchAll(/^data: (\{"entries".*)$/gm)].map(([, data = '']) => {
+      const { entries, removedIds } = JSON.parse(data) as { entries: Entry[]; removedIds: number[] };
+      return [entries.map((entry) => entry.id), removedIds];
+    });
+  };
+  expect(await followed('5')).toEqual([
+    [[6], [1, 2, 3, 4, 5]],
+    [[6], []],
+  ]);
+  expect(await followed('2')).toEqual([
+    [[6], [1, 2]],
+    [[6], []],
+  ]);
+  expect(await followed('0')).toEqual([[[6], []]]);
+});
+
+test('turns keep their numbers when events are pruned that nobody has read as entries', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, [said('user', 'One'), said('user', 'Two'), said('user', 'Three')]);
+  await prune(id, 3);
+  expect(await restEntries(key, id, 50)).toMatchObject([{ id: 3, turn: 3 }]);
+  const { data } = await gateway.graphql<Page>(key, PAGE, { id });
+  expect(data?.session.turns).toBe(3);
+});
+
+test('subagents have their own entries, with one statement for all of them', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const names = ['a', 'b:c', 'é%'];
+  for (const name of names) {
+    const scope = { kind: 'subagent', parentToolUseId: name };
+    const within = (source: string, accumulatedText: string) => ({
+      eventType: 'x',
+      provider: 'p',
+      eventData: { type: 'x', source, scope, accumulatedText },
+    });
+    const started = call(name, 'running', { accumulatedText: JSON.stringify({ description: `Look at ${name}` }) });
+    await append(gateway, key, id, [started, within('user', 'Look'), within('assistant', 'I look')]);
+  }
+  const fields = `__typename id databaseId name toolCall { databaseId } entries(last: 1) { totalCount nodes { databaseId turn subagent { id } } }`;
+  const query = `query($id: ID!) { session(id: $id) { entries(filter: { kinds: [TOOL_CALL] }) { nodes { ... on ToolCall { startedSubagent { ${fields} } } } } } }`;
+  const { data, errors } = await gateway.graphql<{
+    session: { entries: { nodes: { startedSubagent: { id: string } }[] } };
+  }>(key, query, { id });
+  expect(errors).toBeUndefined();
+  const subagents = data?.session.entries.nodes.map(({ startedSubagent }) => startedSubagent) ?? [];
+  expect(subagents).toEqual(
+    names.map((name, index) => {
+      const globalId = Buffer.from(`SessionSubagent:${id}:${encodeURIComponent(name)}`).toString('base64');
+      return {
+        __typename: 'SessionSubagent',
+        id: globalId,
+        databaseId: name,
+        name: `Look at ${name}`,
+        toolCall: { databaseId: 3 * index + 1 },
+        entries: { totalCount: 2, nodes: [{ databaseId: 3 * index + 3, turn: 0, subagent: { id: globalId } }] },
+      };
+    }),
+  );
+  const count = async (ids: readonly string[]) => {
+    gateway.statements.length = 0;
+    const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { ... on SessionSubagent { ${fields} } } }`;
+    const found = await gateway.graphql<{ nodes: object[] }>(key, nodes, { ids });
+    expect(found.data?.nodes).toEqual(subagents.filter((each) => ids.includes(each.id)));
+    return gateway.statements.length;
+  };
+  const ids = subagents.map((each) => each.id);
+  await count(ids);
+  expect(await count(ids)).toBe(await count(ids.slice(0, 1)));
+  const filtered = await pageOf(key, id, { first: 10, filter: { subagentIds: ids.slice(1) } });
+  expect(filtered.nodes.map(({ id: entry }) => entry)).toEqual([5, 6, 8, 9]);
+});
