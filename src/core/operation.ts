@@ -76,8 +76,8 @@ export class OperationContext {
    * request already has a transaction.
    */
   readonly appendQueue: KeyedQueue | undefined;
-  /** The sessions to which this process has appended events that it has not folded yet. */
-  readonly unfolded: Set<SessionId>;
+  /** How many events this process has appended to sessions and not folded yet. */
+  readonly unfolded: Map<SessionId, number>;
   readonly actor: Actor;
   /** Looks up the key again, for long requests: it may have been revoked since the request began. */
   readonly authenticateAgain: () => Promise<Actor>;

@@ -178,7 +178,7 @@ function openServices({ config, secrets, log }: DependencyOptions, parts: Servic
   return {
     notifier,
     appendQueue: createKeyedQueue(),
-    unfolded: new Set(),
+    unfolded: new Map(),
     settleChanges: (userIds) => settleChanges(sql, userIds),
     toolCallAudit: createToolCallAudit(sql),
     observeToolCall: ({ outcome, seconds }) => metrics.toolCalls.observe({ outcome }, seconds),

@@ -6,11 +6,14 @@ import { messagesByField } from './form-errors.ts';
 import {
   OverviewDocument,
   RenameSessionDocument,
+  SessionEntriesDocument,
+  type SessionEntriesSubscription,
   SessionEventsDocument,
   type SessionRowFragment,
   SessionsDocument,
 } from './generated/operations.ts';
 import { createResumableEvents } from './resumable-events.ts';
+import { type Entry, createEntryList } from './session-entries.ts';
 
 /** The possible types of interfaces and unions, without which Apollo ignores `... on Error`. Fetch them once, when you build. */
 export async function possibleTypesOf(url: string, key: string): Promise<Record<string, string[]>> {
@@ -93,6 +96,21 @@ export function followSession(client: Apollo, sessionId: string, onEvent: (id: n
       next({ data, error }) {
         if (error) reject(error);
         else if (data) onEvent(Number(data.sessionEvents.databaseId));
+      },
+      error: reject,
+      complete: resolve,
+    });
+  });
+}
+
+/** Calls `onEntries` with what people read of a session, whenever it changes, until the session is finished. */
+export function followEntries(client: Apollo, sessionId: string, onEntries: (entries: Entry[]) => void): Promise<void> {
+  const withBatch = createEntryList();
+  return new Promise((resolve, reject) => {
+    client.subscribe({ query: SessionEntriesDocument, variables: { sessionId } }).subscribe({
+      next({ data, error }) {
+        if (error) reject(error);
+        else if (data) onEntries(withBatch((data as SessionEntriesSubscription).sessionEntries));
       },
       error: reject,
       complete: resolve,

@@ -11,7 +11,7 @@ interface Sink<Result> {
   complete(): void;
 }
 
-/** A client for subscriptions. After a lost connection `sessionEvents` continues after the last event, so that each event arrives once. */
+/** A client for subscriptions. After a lost connection `sessionEvents` and `sessionEntries` continue after the last event. */
 export function createResumableEvents(url: string, headers: Record<string, string>) {
   // Without this, graphql-sse would subscribe again with the first `after` and receive events again.
   const client: Client = createClient({ url, headers, retryAttempts: 0 });
@@ -22,12 +22,13 @@ export function createResumableEvents(url: string, headers: Record<string, strin
       let waiting: ReturnType<typeof setTimeout> | undefined;
       let stop = () => {};
       const start = () => {
-        stop = client.subscribe<{ sessionEvents?: { databaseId: number } }>(
+        stop = client.subscribe<{ sessionEvents?: { databaseId: number }; sessionEntries?: { lastEventId: number } }>(
           { query, ...(current && { variables: current }) },
           {
             next(result) {
               failures = 0;
-              const last = result.data?.sessionEvents?.databaseId;
+              const { sessionEvents, sessionEntries } = result.data ?? {};
+              const last = sessionEvents?.databaseId ?? sessionEntries?.lastEventId;
               if (last !== undefined) current = { ...current, after: String(last) };
               sink.next(result as Result);
             },

@@ -1,7 +1,13 @@
 import { Client, cacheExchange, fetchExchange, subscriptionExchange } from '@urql/core';
 import { messagesByField } from './form-errors.ts';
-import { RenameSessionDocument, SessionEventsDocument, SessionsDocument } from './generated/operations.ts';
+import {
+  RenameSessionDocument,
+  SessionEntriesDocument,
+  SessionEventsDocument,
+  SessionsDocument,
+} from './generated/operations.ts';
 import { createResumableEvents } from './resumable-events.ts';
+import { type Entry, createEntryList } from './session-entries.ts';
 
 export function createUrqlClient(url: string, key: string): Client {
   const headers = { Authorization: `Bearer ${key}` };
@@ -53,6 +59,22 @@ export function followSession(client: Client, sessionId: string, onEvent: (id: n
       // At the end urql repeats the last result.
       else if (hasNext === false) resolve();
       else if (data) onEvent(Number(data.sessionEvents.databaseId));
+    });
+  });
+}
+
+/** Calls `onEntries` with what people read of a session, whenever it changes, until the session is finished. */
+export function followEntries(
+  client: Client,
+  sessionId: string,
+  onEntries: (entries: Entry[]) => void,
+): Promise<void> {
+  const withBatch = createEntryList();
+  return new Promise((resolve, reject) => {
+    client.subscription(SessionEntriesDocument, { sessionId }).subscribe(({ data, error, hasNext }) => {
+      if (error) reject(error);
+      else if (hasNext === false) resolve();
+      else if (data) onEntries(withBatch(data.sessionEntries));
     });
   });
 }

@@ -8,6 +8,7 @@ import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions
 import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { countedElsewhere, messageKey } from './counted-messages.ts';
+import { foldFirst } from './fold-store.ts';
 import { convertLines, linesOf } from './line-converter.ts';
 import {
   type AppendSessionEventsInput,
@@ -261,6 +262,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
   const usage = await usageOf(counted.map(({ eventData }) => eventData));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
+  await foldFirst(context, sessionId);
   const entry = auditEntry(context, 'appendSessionEvents', target);
   const [head] = await context.sql
     .attempt(appendStatement(context, { ...appended, usage }, entry))
@@ -270,7 +272,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
     });
   if (!head) return replay(context, appended);
   context.notifier.publish(sessionTopic(sessionId));
-  context.unfolded.add(sessionId);
+  context.unfolded.set(sessionId, (context.unfolded.get(sessionId) ?? 0) + events.length);
   return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 

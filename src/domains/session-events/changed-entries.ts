@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { SessionId } from '../../core/ids.ts';
 import { listOf } from '../../core/postgres/reading/queries.ts';
-import { NO_MEMORY, withEntries } from './entry-fold.ts';
+import { NO_MEMORY, withEntries, withNames } from './entry-fold.ts';
 import type { Place } from './redaction-queries.ts';
 
 /** Changes stored entries with their events, in the transaction of the caller. */
@@ -43,7 +43,7 @@ export async function pruneEntries(
 
 const NAMES = ['tool_name', 'call_id', 'subagent_id', 'model'] as const;
 
-/** Changes the names that entries have of their events. */
+/** Changes the names that entries have of their events. What a fold has read before is not stored. */
 export async function redactEntries(
   em: EntityManager,
   { sessionId, organizationId }: Place,
@@ -51,6 +51,11 @@ export async function redactEntries(
 ): Promise<void> {
   const db = em.getKysely<never>();
   const ofSession = sql`session_id = ${sessionId}::uuid and organization_id = ${organizationId}::uuid`;
+  const folds = await sql<{ memory: string }>`select memory from session_fold where ${ofSession} for update`.execute(db);
+  for (const { memory } of folds.rows)
+    await sql`update session_fold set version = version + 1, memory = ${withNames(memory, rename)} where ${ofSession}`.execute(
+      db,
+    );
   for (const name of NAMES) {
     const column = sql.ref(name);
     const { rows } = await sql<{ name: string }>`

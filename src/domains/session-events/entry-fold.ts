@@ -258,7 +258,7 @@ export class EntryFold {
     const { id, createdAt, data } = event;
     const begin: EntryBegin = { kind: 'note', turn: agent.turn, startedAt: createdAt, subagentId, callId: null };
     const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
-    if (isFailure(data, 'note')) change.isFailed = true;
+    if (isFailure(data)) change.isFailed = true;
     this.changes.set(id, change);
   }
 
@@ -376,6 +376,17 @@ function touched<Value extends { readonly key: string }>(map: Map<string, Value>
 function drop<Value, Result>(map: Map<string, Value>, key: string, result: Result): Result {
   map.delete(key);
   return result;
+}
+
+/** What is remembered when names are changed. */
+export function withNames(memory: string, rename: (name: string) => string): string {
+  const { items, agents, ...rest } = JSON.parse(memory) as FoldMemory;
+  const renamed = <Name extends string>(name: Name, value: string | undefined) => value !== undefined && { [name]: rename(value) };
+  return JSON.stringify({
+    ...rest,
+    items: items.map((item) => ({ ...item, ...renamed('likeness', item.likeness) })),
+    agents: agents.map((agent) => ({ ...agent, ...renamed('model', agent.model) })),
+  });
 }
 
 /** What is remembered when entries get other ids, or are gone. */

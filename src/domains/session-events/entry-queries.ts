@@ -172,7 +172,11 @@ async function openOwners(context: OperationContext, keys: readonly string[]) {
 /** A page of the entries of each owner. One whose session the caller cannot read has none. */
 export function pagesOfEntries(
   context: OperationContext,
-  { filter, page }: { readonly filter: SessionEntryFilter; readonly page: PageArguments },
+  {
+    filter,
+    page,
+    maxBytes,
+  }: { readonly filter: SessionEntryFilter; readonly page: PageArguments; readonly maxBytes?: number },
 ): LoadBatch<string, Page<EntryRow>> {
   requireAccess(context.actor, READ_SESSIONS);
   const plan = new PagePlan<EntryRow>(ORDERINGS.ASC, page, MAX_ENTRIES);
@@ -185,6 +189,7 @@ export function pagesOfEntries(
           .leftJoinLateral(sql<object>`${paged}`.as<'page'>(sql`page`), (join) => join.onTrue())
           .select(sql`page.*` as never)
           .$castTo<PageRow & { ownSessionId: SessionId; ownerId: string }>(),
+        { maxBytes },
       );
       return { rows: rows.map((row) => ({ ...entryOf({ ...row, sessionId: row.ownSessionId }), key: keyOf(row) })), isCut };
     };

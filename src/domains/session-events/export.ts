@@ -2,8 +2,7 @@ import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { pagesOf, pagesWithRights } from '../../core/exported-pages.ts';
-import type { SessionId } from '../../core/ids.ts';
-import type { PageArguments } from '../../core/postgres/reading/keyset.ts';
+import type { Page, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { WORK } from '../../core/work-budget.ts';
 import {
   READ_SESSIONS,
@@ -14,18 +13,24 @@ import {
   readStreamHead,
   sessionNotFound,
 } from '../sessions/public.ts';
+import { type EntryRow, pagesOfEntries } from './entry-queries.ts';
 import { exportSessionInput } from './input.ts';
 import { type SessionEventRow, pageOfEvents } from './queries.ts';
 import { type FileLines, transcriptOf } from './transcript-export.ts';
 
 /** Reads a whole session, page by page. Only one page is in memory. */
 
-export type ExportedSession = ExportedEvents | { readonly session: SessionRow; readonly lines: FileLines };
+export type ExportedSession = ExportedEvents | ExportedEntries | { readonly session: SessionRow; readonly lines: FileLines };
 
 export interface ExportedEvents {
   readonly session: SessionRow;
+  readonly pages: Pages<SessionEventRow>;
+}
+
+export interface ExportedEntries {
+  readonly session: SessionRow;
   readonly usage: SessionUsage;
-  readonly pages: Pages;
+  readonly entries: Pages<EntryRow>;
 }
 
 export const exportSession = defineOperation({
@@ -45,19 +50,35 @@ export const exportSession = defineOperation({
       await recordAudit(context.em.fork(), auditEntry(context, 'exportSession', target));
       return { session, lines };
     }
+    if (format === 'ndjson') {
+      const pages = pagesUpTo(context, lastId, (current, asked) =>
+        pageOfEvents(current, sessionId, { ...asked, page: { ...asked.page, first: WORK.exportedEvents } }),
+      );
+      return { session, pages };
+    }
     const usage = await readSessionUsage(context, { sessionId });
-    return { session, usage, pages: pagesUpTo(context, sessionId, lastId) };
+    const entries = pagesUpTo(context, lastId, async (current, asked) =>
+      (await pagesOfEntries(current, { ...asked, filter: {} })([sessionId])).get(sessionId),
+    );
+    return { session, usage, entries };
   },
 });
 
-/** Events in their order. */
-export type Pages = AsyncGenerator<readonly SessionEventRow[], void, undefined>;
+/** Events or entries in their order. */
+type Pages<Row> = AsyncGenerator<readonly Row[], void, undefined>;
 
-/** The events that were stored at the beginning. The rights of the caller are checked again before every page. */
-async function* pagesUpTo(context: OperationContext, sessionId: SessionId, lastId: number): Pages {
+/** What was stored at the beginning. The rights of the caller are checked again before every page. */
+async function* pagesUpTo<Row>(
+  context: OperationContext,
+  lastId: number,
+  readPage: (
+    current: OperationContext,
+    asked: { readonly page: PageArguments; readonly maxBytes: number },
+  ) => Promise<Page<Row> | undefined>,
+): Pages<Row> {
   const read = async (current: OperationContext, asked: PageArguments) => {
-    const page = { ...asked, first: WORK.exportedEvents, before: String(lastId + 1) };
-    const found = await pageOfEvents(current, sessionId, { page, maxBytes: WORK.exportedBytes });
+    const page = { ...asked, before: String(lastId + 1) };
+    const found = await readPage(current, { page, maxBytes: WORK.exportedBytes });
     if (!found) throw sessionNotFound();
     return found;
   };

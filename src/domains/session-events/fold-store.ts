@@ -2,6 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { groupBy } from '../../core/arrays.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -17,8 +18,9 @@ import { type EntryChange, EntryFold } from './entry-fold.ts';
 
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** An append has at most ten times as many events as are folded at once. */
-const MAX_ROUNDS = 12;
+/** Who appends to a session that is this far behind folds first. An append has at most as many events. */
+const MAX_BEHIND = 10_000;
+const MAX_ROUNDS = (2 * MAX_BEHIND) / MAX_EVENTS + 2;
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 
@@ -336,9 +338,18 @@ export async function foldAll(reader: Sql, id: SessionId, signal?: AbortSignal):
     isComplete = (await foldSessions(reader.primary, [id])).heads.get(id)?.isComplete;
 }
 
+export async function foldFirst(
+  { sql: reader, unfolded }: Pick<OperationContext, 'sql' | 'unfolded'>,
+  id: SessionId,
+): Promise<void> {
+  if ((unfolded.get(id) ?? 0) <= MAX_BEHIND) return;
+  unfolded.delete(id);
+  await foldAll(reader, id);
+}
+
 /** Folds what this process has appended. */
-export async function foldAppended(reader: Sql, appended: Set<SessionId>): Promise<number> {
-  const [id] = appended;
+export async function foldAppended(reader: Sql, appended: Map<SessionId, number>): Promise<number> {
+  const [id] = appended.keys();
   if (id === undefined) return 0;
   appended.delete(id);
   await foldSessions(reader, [id]);

@@ -1,12 +1,8 @@
 import type { SessionUsage } from '../sessions/public.ts';
 import { contained, fenced, inline } from './contained-text.ts';
-import type { EventData } from './event-data.ts';
-import { agentOf, deltaOf, isFailure, kindOf, plainLine } from './event-kind.ts';
+import type { EntryRow } from './entry-queries.ts';
 
-/**
- * Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. What is not quoted and not
- * in a block of code is written by the gateway.
- */
+/** Writes a session as a person reads it. What is not quoted and not in a block of code is written by the gateway. */
 
 export interface MarkdownHead {
   readonly title: string;
@@ -16,106 +12,33 @@ export interface MarkdownHead {
   readonly usage: SessionUsage;
 }
 
-type Data = Pick<
-  EventData,
-  | 'type'
-  | 'scope'
-  | 'providerEvent'
-  | 'source'
-  | 'event'
-  | 'itemId'
-  | 'index'
-  | 'accumulatedText'
-  | 'deltaType'
-  | 'responsePhase'
-  | 'toolName'
-  | 'toolResult'
->;
+export type WrittenEntry = Pick<EntryRow, 'kind' | 'subagentId' | 'toolName' | 'isFailed' | 'isOpen' | 'outputId'> & {
+  readonly content: Pick<EntryRow['content'], 'text' | 'output'>;
+};
 
-/** A message or a tool call that may still grow. */
-interface OpenItem {
-  readonly key: string;
-  readonly speaker: string;
-  readonly kind: 'message' | 'thinking' | 'call';
-  readonly name: string;
-  readonly text: string;
-}
-
-/** Agents that write at the same time. The item of the one that was quiet longest is written when there are more. */
-const MAX_OPEN = 100;
-
-const SPEAKERS: ReadonlyMap<string, string> = new Map([
-  ['user', 'User'],
-  ['system', 'System'],
-  ['tool', 'Tool'],
-]);
+const SPEAKERS: Readonly<Record<WrittenEntry['kind'], string>> = {
+  userMessage: 'User',
+  agentMessage: 'Agent',
+  thinking: 'Agent',
+  toolCall: 'Agent',
+  note: 'System',
+};
 
 export function createMarkdown() {
-  const open = new Map<string, OpenItem>();
   let speaker = '';
-
-  /** A part of the text, below a heading when somebody else spoke before. */
-  function part(by: string, text: string): string {
-    if (text === '') return '';
-    const heading = by === speaker ? '' : `## ${by}\n\n`;
-    speaker = by;
-    return `${heading}${text}\n\n`;
-  }
-
-  function close(item: OpenItem): string {
-    if (item.kind === 'call')
-      return part(item.speaker, `**${inline(item.name)}**${item.text === '' ? '' : `\n\n${fenced(item.text)}`}`);
-    const text = contained(item.text);
-    if (item.kind === 'message' || text === '') return part(item.speaker, text);
-    return part(item.speaker, `<details><summary>Thinking</summary>\n\n${text}\n\n</details>`);
-  }
-
-  /** Ends the open item of an agent, unless it is the one that goes on. */
-  function closeOther(agent: string, key?: string): string {
-    const item = open.get(agent);
-    if (!item || item.key === key) return '';
-    open.delete(agent);
-    return close(item);
-  }
-
   return {
     head: headText,
-    event(data: Data): string {
-      const agent = agentOf(data) ?? '';
-      const eventKind = kindOf(data);
-      const { kind = 'foreground' } = data.scope ?? {};
-      const by = `${SPEAKERS.get(data.source ?? '') ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
-      if (eventKind === 'result') return closeOther(agent) + part(by, resultText(data));
-      const isCall = eventKind === 'call';
-      const text = data.accumulatedText ?? plainLine(data) ?? '';
-      if (!isCall && data.deltaType !== 'text_delta')
-        return text === '' ? '' : closeOther(agent) + part(by, contained(text));
-      const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
-      const ended = closeOther(agent, key);
-      const before = open.get(agent);
-      open.delete(agent);
-      open.set(agent, {
-        key,
-        // The progress of a tool belongs to its call.
-        speaker: before?.speaker ?? by,
-        kind: eventKind === 'call' || eventKind === 'thinking' ? eventKind : 'message',
-        name: data.toolName ?? before?.name ?? 'Tool',
-        text: text === '' ? withPart(before?.text ?? '', deltaOf(data)) : text,
-      });
-      const [oldest = agent] = open.keys();
-      return ended + (open.size > MAX_OPEN ? closeOther(oldest) : '');
-    },
-    end(): string {
-      const rest = [...open.values()];
-      open.clear();
-      return rest.map(close).join('');
+    /** The text of an entry, below a heading when somebody else spoke before. */
+    entry(entry: WrittenEntry): string {
+      const text = entry.kind === 'toolCall' ? callText(entry) : saidText(entry);
+      if (text === '') return '';
+      const by = `${SPEAKERS[entry.kind]}${entry.subagentId === null ? '' : ' (subagent)'}`;
+      const heading = by === speaker ? '' : `## ${by}\n\n`;
+      speaker = by;
+      return `${heading}${text}\n\n`;
     },
   };
 }
-
-/** Whole texts of lines are cut as well. */
-const withPart = (text: string, part: string) => (text.length > MAX_JOINED ? text : text + part);
-const MAX_JOINED = 120_000;
 
 function headText({ title, agent, state, createdAt, usage }: MarkdownHead): string {
   const facts = [
@@ -127,10 +50,14 @@ function headText({ title, agent, state, createdAt, usage }: MarkdownHead): stri
   return `# ${inline(title)}\n\n${facts.flatMap((fact) => (fact === undefined ? [] : [`- ${fact}`])).join('\n')}\n\n`;
 }
 
-function resultText(data: Data): string {
-  const { toolName, toolResult } = data;
-  const { output, error } = toolResult ?? {};
-  const failure = isFailure(data) ? `, an error${error ? `: ${inline(error)}` : ''}` : '';
-  const heading = `Result${toolName == null ? '' : ` of ${inline(toolName)}`}${failure}`;
-  return output ? `${heading}:\n\n${fenced(output)}` : `${heading}.`;
+function saidText({ kind, content }: WrittenEntry): string {
+  const text = contained(content.text);
+  return kind === 'thinking' && text !== '' ? `<details><summary>Thinking</summary>\n\n${text}\n\n</details>` : text;
+}
+
+function callText({ toolName, isFailed, isOpen, outputId, content: { text, output } }: WrittenEntry): string {
+  const call = `**${inline(toolName ?? 'Tool')}**${text === '' ? '' : `\n\n${fenced(text)}`}`;
+  if (outputId === null || (isOpen && output === '')) return call;
+  const result = isOpen ? 'So far' : `Result${isFailed ? ', an error' : ''}`;
+  return output === '' ? `${call}\n\n${result}.` : `${call}\n\n${result}:\n\n${fenced(output)}`;
 }

@@ -2,8 +2,7 @@ import type { z } from 'zod';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import { textStream } from '../../core/http/ndjson.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { EventData } from './event-data.ts';
-import { type ExportedEvents, exportSession } from './export.ts';
+import { type ExportedEntries, type ExportedEvents, exportSession } from './export.ts';
 import type { exportSessionInput } from './input.ts';
 import { createMarkdown } from './markdown.ts';
 import { eventStream, writeError, writeEvent } from '../../core/http/server-sent-events.ts';
@@ -30,7 +29,7 @@ export async function fileOf(
   const texts =
     'lines' in exported
       ? transcript(exported.lines)
-      : input.format === 'markdown'
+      : 'entries' in exported
         ? markdown(exported)
         : ndjson(exported);
   return answerWith(
@@ -52,13 +51,11 @@ async function* ndjson({ pages }: ExportedEvents): Texts {
   for await (const events of pages) yield events.map((event) => `${eventToJson(event)}\n`).join('');
 }
 
-async function* markdown({ session, usage, pages }: ExportedEvents): Texts {
+async function* markdown({ session, usage, entries }: ExportedEntries): Texts {
   const text = createMarkdown();
   const { title, agent, state, createdAt } = session;
   yield text.head({ title, agent, state, createdAt, usage });
-  for await (const events of pages)
-    yield events.map(({ eventData }) => text.event(JSON.parse(eventData) as EventData)).join('');
-  yield text.end();
+  for await (const some of entries) yield some.map((entry) => text.entry(entry)).join('');
 }
 
 /**

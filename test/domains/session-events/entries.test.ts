@@ -1,3 +1,4 @@
+import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createFolding, foldAppended } from '../../../src/domains/session-events/public.ts';
 import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
@@ -80,16 +81,28 @@ const send = (key: string, id: string, format: string, lines: readonly unknown[]
     headers: { 'Content-Type': `application/x-ndjson; format=${format}` },
   });
 
-const linesOf = (format: FormatName) => AGENT_LINES[format];
+const RECORDINGS = new URL('../../support/fixtures/recordings/', import.meta.url);
+const recorded: [name: string, format: FormatName, lines: readonly unknown[]][] = [
+  ...FORMAT_NAMES.map((format): (typeof recorded)[number] => [`lines of ${format}`, format, AGENT_LINES[format]]),
+  ...readdirSync(RECORDINGS).map((name): (typeof recorded)[number] => [
+    `recording ${name}`,
+    (name === 'qwen.ndjson' ? 'claude' : name.replace('.ndjson', '')) as FormatName,
+    readFileSync(new URL(name, RECORDINGS), 'utf8').split('\n').filter(Boolean),
+  ]),
+];
 
-test.each(FORMAT_NAMES)('%s: entries are those of the model, from GraphQL, REST and the stream', async (format) => {
+const lettersOf = (text: string) => text.replaceAll(/[^\p{L}\p{N}]/gu, '');
+
+test.each(recorded)('%s: entries are those of the model, the same everywhere', async (_, format, lines) => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   await moveTo(gateway, key, id, 'IN_PROGRESS');
-  const lines = linesOf(format);
-  await send(key, id, format, lines.slice(0, 5));
-  const first = await restEntries(key, id, 500);
-  await send(key, id, format, lines.slice(5));
+  const joined: Entry[][] = [];
+  const third = Math.ceil(lines.length / 3);
+  for (let start = 0; start < lines.length; start += third) {
+    joined.push(await restEntries(key, id, 500));
+    await send(key, id, format, lines.slice(start, start + third));
+  }
   const events = (await readAll(gateway, key, id, 1000)).map((event) => ({
     ...event,
     data: event.eventData as object,
@@ -124,15 +137,31 @@ test.each(FORMAT_NAMES)('%s: entries are those of the model, from GraphQL, REST 
   expect(await restEntries(key, id, 2)).toEqual(rest);
   expect(rest.map(({ id: entry }) => entry)).toEqual(nodes.map(({ id: entry }) => entry));
 
-  // Who has read the first entries, and then follows, has what a page has in the end.
+  // The texts are in the Markdown, in this order.
+  const file = await gateway.fetch(`/v1/sessions/${id}/export?format=markdown`, {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  const markdown = lettersOf(await file.text());
+  let place = 0;
+  for (const { text = '', input = '', output = '' } of rest as (Entry & { input?: string })[])
+    for (const part of [text, input, output].map(lettersOf)) {
+      const found = markdown.indexOf(part, place);
+      expect([part, found >= place]).toEqual([part, true]);
+      place = found + part.length;
+    }
+
+  // Who has read entries at any time, and then follows, has what a page has in the end.
   await moveTo(gateway, key, id, 'COMPLETED');
-  const after = Math.max(0, ...first.map(({ lastEventId }) => lastEventId));
-  const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Last-Event-ID': String(after) };
-  const response = await gateway.fetch(`/v1/sessions/${id}/entries`, { headers });
-  const followed = new Map(first.map((entry) => [entry.id, entry]));
-  for (const [, data = ''] of (await response.text()).matchAll(/^data: (\{"entries".*)$/gm))
-    for (const entry of (JSON.parse(data) as { entries: Entry[] }).entries) followed.set(entry.id, entry);
-  expect([...followed.values()].toSorted((one, other) => one.id - other.id)).toEqual(await restEntries(key, id, 500));
+  const ended = await restEntries(key, id, 500);
+  for (const first of joined) {
+    const after = Math.max(0, ...first.map(({ lastEventId }) => lastEventId));
+    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
+    const response = await gateway.fetch(`/v1/sessions/${id}/entries?cursor=${after}`, { headers });
+    const followed = new Map(first.map((entry) => [entry.id, entry]));
+    for (const [, data = ''] of (await response.text()).matchAll(/^data: (\{"entries".*)$/gm))
+      for (const entry of (JSON.parse(data) as { entries: Entry[] }).entries) followed.set(entry.id, entry);
+    expect([...followed.values()].toSorted((one, other) => one.id - other.id)).toEqual(ended);
+  }
 });
 
 const call = (itemId: string, status: string, more: object = {}) => ({
@@ -227,7 +256,7 @@ test('a page takes at most three statements, and each event is folded once, whoe
   const { sql, unfolded } = gateway.dependencies;
   await Promise.all([
     foldAppended(sql, unfolded),
-    foldAppended(sql, new Set([id])),
+    foldAppended(sql, new Map([[id, 1]])),
     restEntries(key, id, 500),
     createFolding(sql)(),
   ]);

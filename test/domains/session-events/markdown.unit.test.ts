@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMarkdown } from '../../../src/domains/session-events/markdown.ts';
+import { type WrittenEntry, createMarkdown } from '../../../src/domains/session-events/markdown.ts';
 
 /** A transcript in Markdown, whatever the texts in it are. */
 
@@ -45,37 +45,33 @@ const HEAD = {
   },
 } as const; // prettier-ignore
 
+const entry = (
+  kind: WrittenEntry['kind'],
+  text: string,
+  { output = '', ...more }: Partial<WrittenEntry> & { readonly output?: string } = {},
+): WrittenEntry => {
+  const one = { kind, subagentId: null, toolName: null, isFailed: false, isOpen: false, outputId: 1 };
+  return { ...one, ...more, content: { text, output } };
+};
+
 test('no text of an agent begins a heading or HTML, ends a quotation or a block of code, or controls a terminal', () => {
   fc.assert(
     fc.property(hostileText, hostileText, hostileText, (text, name, other) => {
       const writer = createMarkdown();
       const markdown = [
         writer.head({ ...HEAD, title: name, agent: other }),
-        writer.event({ type: 'm', source: 'user', deltaType: 'text_delta', itemId: '1', accumulatedText: 'Begin' }),
-        writer.event({ type: 'm', deltaType: 'text_delta', itemId: '2', accumulatedText: text }),
-        writer.event({
-          type: 'm',
-          deltaType: 'text_delta',
-          itemId: '3',
-          responsePhase: 'commentary',
-          accumulatedText: text,
-        }),
-        writer.event({ type: 'c', deltaType: 'input_json_delta', itemId: '4', toolName: name, accumulatedText: text }),
-        writer.event({
-          type: 'r',
-          source: 'tool',
-          toolName: name,
-          toolResult: { status: 'error', output: text, error: other },
-        }),
-        writer.event({ type: 'n', source: 'system', accumulatedText: text }),
-        writer.event({ type: 'm', source: 'user', deltaType: 'text_delta', itemId: '5', accumulatedText: 'End' }),
-        writer.end(),
+        writer.entry(entry('userMessage', 'Begin')),
+        writer.entry(entry('agentMessage', text)),
+        writer.entry(entry('thinking', text)),
+        writer.entry(entry('toolCall', text, { toolName: name, output: other, isFailed: true })),
+        writer.entry(entry('note', text)),
+        writer.entry(entry('userMessage', 'End')),
       ].join('');
       const { headings, quoted, others } = read(markdown);
       const speakers = headings.slice(1).filter((heading) => heading !== '## System');
-      expect([headings[0]?.startsWith('# '), speakers]).toEqual([true, ['## User', '## Agent', '## Tool', '## User']]);
+      expect([headings[0]?.startsWith('# '), speakers]).toEqual([true, ['## User', '## Agent', '## User']]);
       expect([quoted[0], quoted.at(-1)]).toEqual(['Begin', 'End']);
-      const own = /^(?:- \w+: .*|<details><summary>Thinking<\/summary>|<\/details>|\*\*.*\*\*|Result of .*)$/;
+      const own = /^(?:- \w+: .*|<details><summary>Thinking<\/summary>|<\/details>|\*\*.*\*\*|Result, an error[.:])$/;
       expect(others.filter((line) => !own.test(line))).toEqual([]);
       expect(markdown).not.toMatch(/(?!\n|\t)\p{Cc}/u);
       const outside = others.filter((line) => !/^<\/?details>/.test(line));
@@ -92,18 +88,16 @@ test('code stays code, with its language, and the rest of a message is Markdown 
   const writer = createMarkdown();
   const text =
     'Use **`a < b`**:\n\n- one\n\n```ts\nconst a: Array<string> = [`x`];\n```\n\nor <b>this</b>\n~~~\nunclosed ``` <i>';
-  writer.event({ type: 'm', deltaType: 'text_delta', itemId: '1', accumulatedText: text });
-  expect(writer.end()).toBe(
+  expect(writer.entry(entry('agentMessage', text))).toBe(
     '## Agent\n\n> Use **`a < b`**:\n>\n> - one\n>\n\n```ts\nconst a: Array<string> = [`x`];\n```\n\n>\n> or \\<b>this\\</b>\n\n````\nunclosed ``` <i>\n````\n\n',
   );
 });
 
 test('a text of very many backticks, tildes, brackets or backslashes is written', () => {
   for (const part of ['`', '~', '<', '\\', '` ', '`\n', '#', '- ', '1. ', '=', ' ', '\\<', '\r', '```\n']) {
-    const writer = createMarkdown();
-    const accumulatedText = `a\n${part.repeat(300_000)}~`;
-    writer.event({ type: 'm', deltaType: 'text_delta', itemId: '1', accumulatedText });
-    writer.event({ type: 'r', toolResult: { status: 'error', output: accumulatedText, error: accumulatedText } });
-    expect(writer.end()).toBe('');
+    const text = `a\n${part.repeat(300_000)}~`;
+    const written = createMarkdown().entry(entry('toolCall', text, { toolName: text, output: text }));
+    expect(written.length).toBeGreaterThan(text.length);
+    expect(createMarkdown().entry(entry('agentMessage', text)).length).toBeGreaterThan(0);
   }
 });

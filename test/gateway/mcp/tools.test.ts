@@ -64,8 +64,18 @@ describe.each(['auto', 'legacy'] as const)('the official client, mode %s', (mode
     expect(await resultOf(client, 'list_sessions', { states: ['FAILED'] })).toMatchObject({
       viewer: { organization: { sessions: { nodes: [{ databaseId: sessionId, title: 'Fix it' }] } } },
     });
+    const pageInfo = { hasNextPage: false, endCursor: '2', hasPreviousPage: false, startCursor: '1' };
+    const note = { kind: 'AGENT_MESSAGE', turn: 0, isFailed: false, isOpen: false };
     expect(await resultOf(client, 'read_session', { sessionId })).toMatchObject({
-      session: { description: 'All', state: { current: 'FAILED' } },
+      session: {
+        description: 'All',
+        state: { current: 'FAILED' },
+        turns: 0,
+        entries: { nodes: [{ databaseId: 1 }, { databaseId: 2, ...note, text: 'It fails.' }], pageInfo },
+      },
+    });
+    expect(await resultOf(client, 'read_session', { sessionId, before: '2' })).toMatchObject({
+      session: { entries: { nodes: [{ databaseId: 1 }], pageInfo: { hasNextPage: true } } },
     });
     expect(await resultOf(client, 'read_session_events', { sessionId, last: 1 })).toMatchObject({
       sessionEvents: { nodes: [{ databaseId: 2, eventData: { accumulatedText: 'It fails.' } }] },

@@ -80,6 +80,8 @@ function outlineField(name: string, size: typeof PART, statements: number, descr
     t.field({
       type: OutlineType,
       nullable: true,
+      deprecationReason:
+        'Use `Session.entries`, which have the messages, calls and subagents of each turn. Removed on 2027-07-01.',
       description: `${description} Read the next part with its \`lastId\`. Null when the session was deleted in the meantime.`,
       args: {
         after: t.arg.id({
