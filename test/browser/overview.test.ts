@@ -207,7 +207,7 @@ test('what each running session does, and why each of the latest failed, is besi
   const third = running.filter({ hasNotText: /Fix the coupon total|Review the upgrade/ });
   await third.getByText(/^(Ran|Runs) [A-Z][A-Za-z]+ \S/).waitFor();
   await running.getByRole('link', { name: 'Fix the coupon total' }).click();
-  const words = page.locator('.speaker').filter({ hasText: 'Background task' }).first();
+  const words = page.locator('.speaker').filter({ hasText: 'Subagent' }).first();
   await words.waitFor();
   const linesOfFirstWord = await words.evaluate((element) => {
     const range = document.createRange();

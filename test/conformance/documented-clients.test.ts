@@ -239,6 +239,38 @@ test('over WebSocket: Apollo and urql read, change, get typed errors, and follow
   requests.mockRestore();
 });
 
+test('urql and Apollo show what people read of a running session, as it changes', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  const said = (data: object) => eventsOf(1, { data });
+  const call = { itemId: 'call', toolName: 'Bash' };
+  await append(gateway, key, id, [
+    ...said({ source: 'user', accumulatedText: 'Go' }),
+    ...said({ ...call, accumulatedText: 'npm test' }),
+  ]);
+  const [apollo, urql] = [await example('apollo.ts'), await example('urql.ts')];
+  const { lineOf } = await example('session-entries.ts');
+  const overApollo = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
+  const shown: string[][][] = [[], []];
+  const keep = (which: number) => (entries: readonly object[]) => shown[which]?.push(entries.map(lineOf));
+  const ended = Promise.all([
+    apollo.followEntries(overApollo, id, keep(0)),
+    urql.followEntries(urql.createUrqlClient(url, key), id, keep(1)),
+  ]);
+  await expect.poll(() => shown.map((lists) => lists.length > 0)).toEqual([true, true]);
+  await append(gateway, key, id, [
+    ...said({ ...call, toolResult: { status: 'error', output: 'one failed' } }),
+    ...said({ source: 'assistant', accumulatedText: 'It fails.' }),
+  ]);
+  await moveTo(gateway, key, id, 'COMPLETED');
+  await ended;
+  for (const lists of shown) {
+    expect(lists[0]).toEqual(['1 UserMessage: Go', '1 ToolCall: Bash npm test …']);
+    expect(lists.at(-1)).toEqual(['1 UserMessage: Go', '1 ToolCall: Bash npm test (failed)', '1 AgentMessage: It fails.']);
+  }
+});
+
 test('graphql-sse: follows events, and gets a refusal as an event', async () => {
   const { key, ids } = await workspace();
   const { followSession } = await example('graphql-sse.ts');

@@ -84,10 +84,10 @@ export const FINDING = {
     session(id: $id) { id outline(after: $after) { ${OUTLINE} } }
   }`,
 
-  SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEventFilter) {
-    sessionEvents(sessionId: $id, first: $first, after: $after, filter: $filter) {
-      nodes { databaseId createdAt eventType messageId eventDataJson(maxLength: 40000) }
+  SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEntryFilter) {
+    session(id: $id) { id entries(first: $first, after: $after, filter: $filter) {
+      nodes { __typename id databaseId ... on ToolCall { toolName input(maxLength: 40000) } }
       pageInfo { hasNextPage endCursor }
-    }
+    } }
   }`,
 } as const;

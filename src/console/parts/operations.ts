@@ -8,10 +8,14 @@ const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
   state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
 
-/** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
-const eventOf = (maxLength: number) =>
-  `databaseId createdAt eventType messageId eventDataJson(maxLength: ${maxLength})`;
-const EVENT = eventOf(10_000);
+const entryOf = (maxLength: number) => `
+  __typename id databaseId turn startedAt lastEventId isFailed isOpen subagent { databaseId }
+  ... on UserMessage { text(maxLength: ${maxLength}) } ... on AgentMessage { text(maxLength: ${maxLength}) isFinal }
+  ... on Thinking { text(maxLength: ${maxLength}) } ... on SessionNote { text(maxLength: ${maxLength}) }
+  ... on ToolCall {
+    toolName input(maxLength: ${maxLength}) output(maxLength: ${maxLength}) exitCode durationMs startedSubagent { databaseId }
+  }`;
+const ENTRY = entryOf(10_000);
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -32,7 +36,7 @@ const EVENT_PROPERTY = `
   options { value label description displayOrder hidden }`;
 
 /** What a session does, or why it failed, is in its latest events. Its latest error can be far before them: looking for it reads all. */
-const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${eventOf(1000)} } }`;
+const WORKING = `id databaseId title agent lastSeenAt entries(last: 5) { nodes { ${entryOf(1000)} } }`;
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 
@@ -98,11 +102,25 @@ export const OPERATIONS = {
     node(id: $id) { ... on PullRequest { diff { data(maxLength: 100000) } } }
   }`,
 
-  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
-    sessionEvents(sessionId: $id, first: $first, after: $after, last: $last, before: $before, filter: $filter) {
-      nodes { ${EVENT} }
+  SessionEntries: `query SessionEntries($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEntryFilter) {
+    session(id: $id) { id entries(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+      nodes { ${ENTRY} }
       pageInfo { hasNextPage hasPreviousPage endCursor }
-    }
+    } }
+  }`,
+
+  /** With its whole texts. */
+  SessionEntry: `query SessionEntry($id: ID!, $entryId: ID!) {
+    session(id: $id) { id entry(id: $entryId) {
+      __typename id databaseId ... on UserMessage { text } ... on AgentMessage { text } ... on Thinking { text } ... on SessionNote { text }
+      ... on ToolCall { input output }
+    } }
+  }`,
+
+  SessionEntryEvents: `query SessionEntryEvents($id: ID!, $entryId: ID!, $after: String) {
+    session(id: $id) { id entry(id: $entryId) {
+      __typename id databaseId events(first: 1000, after: $after) { nodes { id databaseId } pageInfo { hasNextPage endCursor } }
+    } }
   }`,
 
   SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
@@ -112,7 +130,7 @@ export const OPERATIONS = {
   }`,
 
   FollowSession: `subscription FollowSession($id: ID!, $after: ID) {
-    sessionEvents(sessionId: $id, after: $after) { ${EVENT} }
+    sessionEntries(sessionId: $id, after: $after) { entries { ${ENTRY} } removedIds lastEventId }
   }`,
 
   RenameSession: `mutation RenameSession($id: ID!, $title: String!) {

@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
 import { counted } from '../parts/amounts.ts';
 import { useFilter } from '../parts/filters.tsx';
 import { recordingCommand } from '../record/recording-command.ts';
 import { LoadMore } from '../parts/load-more.tsx';
 import { Empty, Faults, Loading, Waiting, Notice } from '../parts/parts.tsx';
-import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
+import { type LiveState, type Start, useSessionEntries } from './session-events.ts';
+import { itemOf } from './timeline.ts';
 import { usePlace } from './session-place.ts';
 import type { Outline } from './session-outline.ts';
 import { type Search, TimelineHead } from './timeline-head.tsx';
-import { TimelineItems, useItems } from './timeline-items.tsx';
+import { TimelineItems } from './timeline-items.tsx';
 import { eventInAddress, useWanted } from './wanted-event.ts';
 import { SessionStrip } from './session-strip.tsx';
 import { SessionLanes } from './session-lanes.tsx';
@@ -79,7 +80,7 @@ interface EventsProps extends TimelineProps {
 function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline, search }: EventsProps) {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
-  const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEvents(
+  const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEntries(
     id,
     {
       start: wanted > 0 ? wanted : start,
@@ -88,9 +89,9 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       onChange: () => keep.current?.(),
     },
   );
-  const place = usePlace(loaded.events, loaded.events.length > 0 && !loaded.hasLater);
+  const place = usePlace(loaded.entries, loaded.entries.length > 0 && !loaded.hasLater);
   keep.current = place.keep;
-  const items = useItems(loaded.events);
+  const items = useMemo(() => loaded.entries.map(itemOf), [loaded.entries]);
   useWanted({ wanted, setWanted, start, goTo, items, isMissing: missing !== undefined, place });
   const unseen = useUnseen(arrived, place.isAtEnd);
   useEffect(() => onArrival(arrived), [arrived]);
@@ -98,7 +99,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
     await goTo('latest');
     place.goToEnd();
   };
-  const isEmpty = loaded.events.length === 0;
+  const isEmpty = loaded.entries.length === 0;
   const shown = isEmpty ? live !== 'loading' && 'nothing' : 'events';
   useEffect(() => onShown(shown), [shown]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
@@ -113,7 +114,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       </TimelineHead>
       {outline?.entries.some(({ kind }) => kind === 'SUBAGENT') && <SessionLanes sessionId={id} outline={outline} />}
       <Faults faults={faults} />
-      {missing !== undefined && <Notice>{missingWords(missing, loaded.events.at(-1)?.databaseId)}</Notice>}
+      {missing !== undefined && <Notice>{missingWords(missing, items.at(-1)?.lastId)}</Notice>}
       <div class={isEmpty ? '' : 'timeline-columns'}>
         {outline && <SessionContents sessionId={id} outline={outline} />}
         <div class="timeline-main">

@@ -13,6 +13,7 @@ import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { READ_SESSIONS, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import { ID_CURSORS } from './cursor.ts';
 import { type EntryContent, contentOf } from './entry-content.ts';
+import type { EntryKind } from './entry-fold.ts';
 import { kindOf } from './event-kind.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type FoldedHead, foldSessions } from './fold-store.ts';
@@ -323,7 +324,7 @@ export async function changedEntries(
   const order = sql`n.last_event_id, n.id`;
   const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number) =>
     readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter, order });
-  const { rows, isCut } = await changedBy(sql`n.last_event_id > ${after}::bigint`, MAX_ENTRIES + 1);
+  const { rows, isCut } = await changedBy(sql<SqlBool>`n.last_event_id > ${after}::bigint`, MAX_ENTRIES + 1);
   const last = rows.at(-1)?.lastEventId ?? after;
   if (isCut || rows.length > MAX_ENTRIES) {
     // Those that one event has changed are sent together.
@@ -331,14 +332,14 @@ export async function changedEntries(
     const [entries, until] =
       some.length > 0
         ? [some, some.at(-1)?.lastEventId ?? after]
-        : [(await changedBy(sql`n.last_event_id = ${last}::bigint`, MAX_TOGETHER)).rows, last];
+        : [(await changedBy(sql<SqlBool>`n.last_event_id = ${last}::bigint`, MAX_TOGETHER)).rows, last];
     return { entries, removed: [], seen: seenAt(until), hasMore: true, isEnded: false };
   }
   if (!head.isComplete) return { entries: rows, removed: [], seen: seenAt(last), hasMore: true, isEnded: false };
   // With the end of the session, those that only it has changed are sent once more.
   const { isClosed: isEnded, lastId } = head;
   const closed = isEnded
-    ? (await changedBy(sql`n.closed_with = ${lastId}::bigint and n.last_event_id <= ${after}::bigint`, MAX_TOGETHER)).rows
+    ? (await changedBy(sql<SqlBool>`n.closed_with = ${lastId}::bigint and n.last_event_id <= ${after}::bigint`, MAX_TOGETHER)).rows
     : [];
   const entries = [...rows, ...closed];
   return { entries, removed: [], seen: seenAt(Math.max(after, lastId)), hasMore: false, isEnded };

@@ -35,6 +35,7 @@ export async function generateClientExamples(name: string): Promise<string> {
 }
 
 type OnEvent = (id: number) => void;
+type OnEntries = (entries: readonly object[]) => void;
 interface Titled {
   readonly title: string;
 }
@@ -58,7 +59,9 @@ export interface Examples {
     readonly allSessions: (client: unknown, pageSize: number) => AsyncIterable<Titled>;
     readonly renameSession: (client: unknown, sessionId: string, title: string) => Promise<object>;
     readonly followSession: (client: unknown, sessionId: string, onEvent: OnEvent) => Promise<void>;
+    readonly followEntries: (client: unknown, sessionId: string, onEntries: OnEntries) => Promise<void>;
   };
+  readonly 'session-entries.ts': { readonly lineOf: (entry: object) => string };
   readonly 'apollo.ts': {
     readonly possibleTypesOf: (url: string, key: string) => Promise<Record<string, string[]>>;
     readonly createApolloClient: (url: string, key: string, possibleTypes: Record<string, string[]>) => ApolloExample;
@@ -70,6 +73,7 @@ export interface Examples {
     readonly renameSession: (client: ApolloExample, session: unknown, title: string) => Promise<Map<string, string>>;
     readonly readOverview: (client: ApolloExample) => Promise<{ changes: object[] | null }>;
     readonly followSession: (client: ApolloExample, sessionId: string, onEvent: OnEvent) => Promise<void>;
+    readonly followEntries: (client: ApolloExample, sessionId: string, onEntries: OnEntries) => Promise<void>;
   };
   readonly 'apollo-websocket.ts': {
     readonly createApolloSocketClient: (url: string, key: string) => ApolloExample;
