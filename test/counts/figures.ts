@@ -22,8 +22,11 @@ export const MAX_PROMOTED = 60;
 const TOLERANCE = 0.05;
 /** Jobs look for work by time: the faster a machine, the less of it counts to each delivery. */
 const TOLERANCE_BESIDE_JOBS = 0.1;
-/** Entries are folded behind appends: as many appends at once as have come meanwhile, so their share depends on the machine. */
-const TOLERANCE_BEFORE_FOLD = 0.6;
+/**
+ * Entries are folded behind appends, at most once in 50 ms: the slower a machine, the fewer appends share a fold. Up to one for each append is
+ * no fault.
+ */
+const TOLERANCE_BEFORE_FOLD = 2;
 /** What is stored has so many functions, the largest first. */
 const STORED_FUNCTIONS = 25;
 const SHOWN_FUNCTIONS = 15;
