@@ -56,10 +56,10 @@ async function stopAtEachBatch(): Promise<Barrier> {
   await current.held;
   const barrier: Barrier = {
     async step() {
-      await untilWaitingForLock(gateway, 1);
+      await untilWaitingForLock(gateway, 1, 'advisory');
       // This lock is queued after the waiting batch and before the next one.
       const next = await hold();
-      await untilWaitingForLock(gateway, 2);
+      await untilWaitingForLock(gateway, 2, 'advisory');
       await current.em.rollback();
       await next.held;
       current = next;
@@ -101,12 +101,13 @@ test('the deletion of an account is completed exactly once, however often its wo
     await expect
       .poll(async () => {
         await skipRetryDelay(gateway);
-        return countWaitingForLock(gateway);
+        // The folding of sessions that the batch deletes waits for it.
+        return countWaitingForLock(gateway, 'advisory');
       })
       .toBe(1);
     for (let steps = 0; (await remaining())[kind] === before && steps < 20; steps += 1) await barrier.step();
     expect((await remaining())[kind]).toBeLessThan(before);
-    await untilWaitingForLock(gateway, 1);
+    await untilWaitingForLock(gateway, 1, 'advisory');
     await worker.end('SIGKILL');
     await barrier.open();
     await expectNoHalfDeletedSession(gateway);
