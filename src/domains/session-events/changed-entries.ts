@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { listOf } from '../../core/postgres/reading/queries.ts';
-import { NO_MEMORY } from './fold-memory.ts';
-import { withEntries, withNames } from './fold-memory.ts';
+import { NO_MEMORY, withEntries, withNames } from './fold-memory.ts';
 import type { Place } from './redaction-queries.ts';
 
 /** Changes stored entries with their events, in the transaction of the caller. */

@@ -3,17 +3,9 @@ import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { callerOf } from '../sessions/public.ts';
 import type { EntryKind } from './entry-fold.ts';
-import {
-  type EntryPlace,
-  type EntryRow,
-  MAX_ENTRIES,
-  MAX_TOGETHER,
-  isAt,
-  readEntries,
-  readableSessions,
-} from './entry-queries.ts';
+import { type EntryPlace, type EntryRow, MAX_TOGETHER, isAt, readEntries, readableSessions } from './entry-queries.ts';
 import { type FoldedHead, foldSessions } from './fold-store.ts';
-import type { SessionEntryFilter } from './input.ts';
+import { MAX_ENTRIES, type SessionEntryFilter } from './input.ts';
 
 /** Reads what has changed in the entries of a session since a reader has seen them. */
 

@@ -21,8 +21,8 @@ export interface EntryContent {
 export function contentOf(kind: EntryKind, parts: readonly Data[], output: Data = {}): EntryContent {
   const result = objectOf(output['toolResult']);
   const joined = kind === 'note' ? parts.map(noteText).join('') : joinedText(kind, parts);
-  const isLine = parts.slice(1).every(isLinePart);
-  const isTextCut = !isLine && joined.length > MAX_JOINED && parts.length > 1;
+  // A whole text and a line are as long as their events.
+  const isTextCut = joined.length > MAX_JOINED && !parts.slice(1).every(isLinePart);
   const text = isTextCut ? joined.slice(0, MAX_JOINED).toWellFormed() : joined;
   const exitCode = result['exitCode'] == null ? NaN : Number(result['exitCode']);
   return {
@@ -37,14 +37,11 @@ export function contentOf(kind: EntryKind, parts: readonly Data[], output: Data 
 function joinedText(kind: EntryKind, parts: readonly Data[]): string {
   let text = '';
   for (const data of parts) {
-    const { whole, part } =
-      kind === 'toolCall' ? callInput(data, false) : isLinePart(data) ? partOfLine(data) : textIn(data);
+    const { whole, part } = kind === 'toolCall' ? callInput(data, false) : textIn(data);
     text = whole ?? text + part;
   }
   return text;
 }
-
-const partOfLine = (data: Data) => ({ whole: undefined, part: textOf(objectOf(data['event'])['message']) });
 
 function outputText(data: Data): string {
   const { output, error } = objectOf(data['toolResult']);
@@ -58,7 +55,6 @@ const errorText = (error: unknown) => (typeof error === 'string' ? error : (text
 /** What an event says to a person that is neither a message nor a call; else the name of the event. */
 function noteText(data: Data): string {
   const { event, message } = objectOf(data['event']);
-  if (isLinePart(data)) return partOfLine(data).part;
   return (
     textOf(data['accumulatedText']) ||
     (plainMessage(data) ?? (textIn(data).part || textInJson(message) || textInside(data, 0))) ||

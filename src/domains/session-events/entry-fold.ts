@@ -103,7 +103,7 @@ export class EntryFold {
       if (kind === 'call' || kind === 'result')
         this.#addOfTool(event, agent, { subagentId, hasEnded: kind === 'result' });
       else if (kind === 'note') this.#addNote(event, agent, subagentId);
-      else if (isOfProgram(data)) this.#addNote(event, agent, subagentId, 'agentMessage');
+      else if (isOfProgram(data)) this.#addLine(event, agent, subagentId);
       else this.#addText(event, agent, { subagentId, kind });
     }
     if (subagentId === null && typeof usage['turns'] === 'number' && usage['turns'] > 0) this.#endTurn(event.id);
@@ -133,7 +133,7 @@ export class EntryFold {
     const text = textIn(data);
     const kind = data['source'] === 'user' ? 'userMessage' : found === 'thinking' ? 'thinking' : 'agentMessage';
     if (kind === 'userMessage' && text.whole !== undefined && isFraming(text.whole))
-      return this.#addNote(event, agent, subagentId);
+      return void this.#addNote(event, agent, subagentId);
     const likeness = `${kind} ${placeIn(data) ?? ''}`;
     const known = this.#itemOf(placeOf(event), agent, (item) => item.likeness === likeness && continues(item, text));
     const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
@@ -161,7 +161,7 @@ export class EntryFold {
   }
 
   /** The last message of an agent. One that was final because its turn had ended is not when another follows. */
-  #setLast(agent: Agent, item: Item, { id, data }: FoldedEvent): void {
+  #setLast(agent: Agent, item: Pick<Item, 'id' | 'length' | 'hash'>, { id, data }: FoldedEvent): void {
     if (agent.lastId !== item.id) {
       if (agent.isEnded === true && agent.lastId !== undefined && agent.lastTurn === agent.turn && !agent.isAnswer)
         Object.assign(this.#changeOf(agent.lastId), { isFinal: false, lastEventId: id });
@@ -214,8 +214,13 @@ export class EntryFold {
     if (started) this.#finishLast(started, id);
   }
 
-  /** Of one event, or of the parts of a long line. */
-  #addNote(event: FoldedEvent, agent: Agent, subagentId: string | null, kind: 'note' | 'agentMessage' = 'note'): void {
+  /** An entry of one event, or of the parts of a long line. */
+  #addNote(
+    event: FoldedEvent,
+    agent: Agent,
+    subagentId: string | null,
+    kind: 'note' | 'agentMessage' = 'note',
+  ): EntryChange {
     this.#closeOther(agent, undefined, event.id);
     delete agent.unnamed;
     const { id, createdAt, data } = event;
@@ -223,24 +228,20 @@ export class EntryFold {
     const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
     if (isFailure(data)) change.isFailed = true;
     this.changes.set(id, change);
-    const text = kind === 'note' ? '' : textIn(data).part;
-    const parts = Number(objectOf(data['line'])['parts'] ?? 1);
-    const item: Item = {
-      key: `#l${id}`,
-      id,
-      turn: agent.turn,
-      isOpen: false,
-      length: text.length,
-      hash: hashed(text, 0),
-      partsLeft: parts - 1,
-    };
-    if (kind === 'agentMessage') {
-      if (agent.model !== undefined) change.model = agent.model;
-      this.#setLast(agent, item, event);
+    const partsLeft = plainLine(data) === undefined ? 0 : Number(objectOf(data['line'])['parts'] ?? 1) - 1;
+    if (partsLeft > 0) {
+      agent.unnamed = `#l${id}`;
+      this.#remember({ key: agent.unnamed, id, turn: agent.turn, isOpen: false, length: 0, hash: 0, partsLeft });
     }
-    if (parts === 1 || plainLine(data) === undefined) return;
-    this.#remember(item);
-    agent.unnamed = item.key;
+    return change;
+  }
+
+  /** A line that a program has written is a message. */
+  #addLine(event: FoldedEvent, agent: Agent, subagentId: string | null): void {
+    const change = this.#addNote(event, agent, subagentId, 'agentMessage');
+    if (agent.model !== undefined) change.model = agent.model;
+    const { part } = textIn(event.data);
+    this.#setLast(agent, { id: event.id, length: part.length, hash: hashed(part, 0) }, event);
   }
 
   /** Those of lines that are JSON say nothing. */
@@ -266,8 +267,7 @@ export class EntryFold {
     if (call) Object.assign(this.#changeOf(call.id), { startsSubagent: true, lastEventId: id });
     const agent: Agent = { key, turn: call?.turn ?? this.#turn };
     this.#agents.set(key, agent);
-    if (this.#agents.size > MAX_AGENTS)
-      for (const old of this.#agents.keys()) if (old !== '') return drop(this.#agents, old, agent);
+    if (this.#agents.size > MAX_AGENTS) this.#agents.delete([...this.#agents.keys()].find((old) => old !== '') ?? '');
     return agent;
   }
 
@@ -360,9 +360,4 @@ function touched<Value extends { readonly key: string }>(map: Map<string, Value>
   map.delete(value.key);
   map.set(value.key, value);
   return value;
-}
-
-function drop<Value, Result>(map: Map<string, Value>, key: string, result: Result): Result {
-  map.delete(key);
-  return result;
 }

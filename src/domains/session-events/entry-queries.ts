@@ -15,13 +15,12 @@ import { type EntryContent, contentOf } from './entry-content.ts';
 import { kindOf } from './event-kind.ts';
 import type { SessionEventTables } from './entity.ts';
 import { OF_SESSION, readFolded } from './fold-store.ts';
-import { MAX_PAGE, type SessionEntryFilter } from './input.ts';
-import type { SessionEventRow } from './queries.ts';
+import { MAX_ENTRIES, MAX_PAGE, type SessionEntryFilter } from './input.ts';
+import { EVENT_ORDERINGS, type SessionEventRow, selectedOfEvents } from './queries.ts';
 import { hasPhrases } from './search-windows.ts';
 
 /** Reads entries, with their texts: one statement for the pages of all sessions, after what is left was folded. */
 
-export const MAX_ENTRIES = 500;
 /** Entries that one event, or the end of a session, has changed. */
 export const MAX_TOGETHER = 10_000;
 
@@ -77,7 +76,6 @@ const CONTENTS = sql<
 type Conditions = {
   readonly [Name in keyof Required<SessionEntryFilter>]: (
     given: NonNullable<SessionEntryFilter[Name]>,
-    sessionId: RawBuilder<unknown>,
   ) => RawBuilder<SqlBool>;
 };
 const CONDITIONS: Conditions = {
@@ -88,9 +86,9 @@ const CONDITIONS: Conditions = {
   turnFrom: (given) => sql`n.turn >= ${given}::int`,
   turnBefore: (given) => sql`n.turn < ${given}::int`,
   // Of the session alone, so that its texts are searched once and not for each entry.
-  search: (given, sessionId) =>
+  search: (given) =>
     sql`n.events && coalesce((select range_agg(int8range(t.event_id, t.event_id, '[]')) from session_text as t
-      where t.session_id = ${sessionId} and t.organization_id = s.organization_id and ${hasPhrases(sql`t.document`, sql`${given}`)}), '{}')`,
+      where t.session_id = s.id and t.organization_id = s.organization_id and ${hasPhrases(sql`t.document`, sql`${given}`)}), '{}')`,
 };
 
 export const readableSessions = (context: OperationContext, sessionIds: readonly SessionId[]) =>
@@ -109,10 +107,7 @@ function entriesOf(filter: SessionEntryFilter, isMore: RawBuilder<SqlBool> = sql
   for (const [name, condition] of Object.entries(CONDITIONS)) {
     const given = filter[name as keyof SessionEntryFilter];
     // Each condition takes the value of its name.
-    if (given != null)
-      found = found.where(
-        (condition as (given: unknown, id: RawBuilder<unknown>) => RawBuilder<SqlBool>)(given, sql`s.id`),
-      );
+    if (given != null) found = found.where((condition as (given: unknown) => RawBuilder<SqlBool>)(given));
   }
   return found;
 }
@@ -147,6 +142,10 @@ export function ownerOf(key: string): EntryOwner | undefined {
 
 type OwnedRow = PageRow & { readonly ownSessionId: SessionId; readonly isBehind: boolean; readonly ownerId: string };
 
+/** Rows of sessions, each with a value. */
+const unnested = <Row = object>(sessionIds: readonly SessionId[], values: RawBuilder<unknown>) =>
+  sql<Row>`unnest(${listOf('uuid', sessionIds)}, ${values})`;
+
 /** The owners in sessions that the caller can read. */
 function amongOwners(context: OperationContext, keys: readonly string[]) {
   const some = keys.flatMap((key) => ownerOf(key) ?? []);
@@ -154,7 +153,7 @@ function amongOwners(context: OperationContext, keys: readonly string[]) {
   const subagentIds = some.map(({ subagentId = '' }) => subagentId);
   return db
     .selectFrom(
-      sql<{ subagent_id: string }>`unnest(${listOf('uuid', sessionIds)}, ${listOf('text', subagentIds)})`.as<'k'>(
+      unnested<{ subagent_id: string }>(sessionIds, listOf('text', subagentIds)).as<'k'>(
         sql`k(session_id, subagent_id)`,
       ),
     )
@@ -242,20 +241,21 @@ async function findRows(context: OperationContext, wanted: Omit<Wanted, 'reader'
   return entriesIn(rows);
 }
 
+/** The rows of these places. */
+function rowsAt(places: readonly EntryPlace[]) {
+  const sessionIds = places.map(({ sessionId }) => sessionId);
+  const ids = places.map(({ id }) => id);
+  return unnested(sessionIds, listOf('bigint', ids));
+}
+
 export const isAt = (places: readonly EntryPlace[]) =>
-  sql<SqlBool>`(n.session_id, n.id) in (select * from unnest(${listOf(
-    'uuid',
-    places.map(({ sessionId }) => sessionId),
-  )}, ${listOf(
-    'bigint',
-    places.map(({ id }) => id),
-  )}))`;
+  sql<SqlBool>`(n.session_id, n.id) in (select * from ${rowsAt(places)})`;
 
 /** The calls that have started these subagents, by session and id. */
 export function findCalls(context: OperationContext, calls: readonly Required<EntryOwner>[]): Promise<EntryRow[]> {
   const sessionIds = calls.map(({ sessionId }) => sessionId);
   const callIds = calls.map(({ subagentId }) => subagentId);
-  const isWanted = sql<SqlBool>`n.call_id is not null and n.starts_subagent and (n.session_id, n.call_id) in (select * from unnest(${listOf('uuid', sessionIds)}, ${listOf('text', callIds)}))`;
+  const isWanted = sql<SqlBool>`n.call_id is not null and n.starts_subagent and (n.session_id, n.call_id) in (select * from ${unnested(sessionIds, listOf('text', callIds))})`;
   return findRows(context, { sessionIds: sessionsOf(calls), isWanted, limit: MAX_TOGETHER });
 }
 
@@ -325,16 +325,11 @@ export function turnsOf(context: OperationContext): LoadBatch<SessionId, number>
 
 /** The entries with these keys, each `session:entry`, in sessions that the caller can read. */
 function entriesAt(context: OperationContext, keys: readonly string[]) {
-  const places = keys.map((key) => key.split(':'));
-  const wanted = sql<object>`unnest(${listOf(
-    'uuid',
-    places.map(([sessionId = '']) => sessionId),
-  )}, ${listOf(
-    'bigint',
-    places.map(([, id]) => Number(id)),
-  )})`;
+  const places = keys
+    .map((key) => key.split(':'))
+    .map(([sessionId, id]) => ({ sessionId: sessionId as SessionId, id: Number(id) }));
   return db
-    .selectFrom(wanted.as<'k'>(sql`k(session_id, id)`))
+    .selectFrom(rowsAt(places).as<'k'>(sql`k(session_id, id)`))
     .innerJoin('session as s', (join) => join.on(sql<SqlBool>`s.id = k.session_id`))
     .innerJoin('session_entry as n', (join) =>
       join.on(sql<SqlBool>`n.session_id = s.id and n.organization_id = s.organization_id and n.id = k.id`),
@@ -356,9 +351,7 @@ export function pagesOfEntryEvents(
       .where('e.session_id', '=', sql<SessionId>`n.session_id`)
       .where('e.organization_id', '=', sql<never>`n.organization_id`)
       .where(sql<SqlBool>`e.id >= lower(n.events) and e.id < upper(n.events) and n.events @> e.id`)
-      .select(['e.id', 'e.session_id as sessionId', 'e.created_at as createdAt', 'e.event_type as eventType'])
-      .select(['e.message_id as messageId', 'e.provider'])
-      .select(context.sql.isTransaction ? sql`e.event_data::text`.as('eventData') : sql`e.event_data`.as('eventData')),
+      .select(selectedOfEvents(context.sql.isTransaction)),
   );
   const read = (left: readonly string[]) =>
     context.sql.page(
@@ -379,10 +372,3 @@ export function countsOfEntryEvents(context: OperationContext): LoadBatch<string
     return new Map(rows.map(({ key, count }) => [key, count]));
   };
 }
-
-const EVENT_ORDERINGS = orderingsBy<Pick<SessionEventRow, 'id'>>({
-  name: () => 'SESSION_EVENT',
-  keys: [{ property: 'id', sql: 'e.id', type: 'bigint' }],
-  prefix: ['e.session_id'],
-  form: ID_CURSORS,
-});

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { deltaOf, plainMessage } from './event-kind.ts';
+import { deltaOf, isLinePart, plainMessage } from './event-kind.ts';
 import { objectOf } from './formats/format.ts';
 import { separated } from './framing.ts';
 
@@ -26,7 +26,8 @@ interface GivenText {
 export function textIn(data: Data): GivenText {
   const whole = data['accumulatedText'];
   if (typeof whole === 'string' && whole !== '') return { whole, part: '' };
-  return { whole: undefined, part: deltaOf(data) || (plainMessage(data) ?? '') };
+  const line = isLinePart(data) ? objectOf(data['event'])['message'] : plainMessage(data);
+  return { whole: undefined, part: deltaOf(data) || (typeof line === 'string' ? line : '') };
 }
 
 /** What an event says of the input of a call. */

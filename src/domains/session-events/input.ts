@@ -176,8 +176,7 @@ const subagentId = text({ min: 1, max: 2000 });
 const turnNumber = z
   .int()
   .min(0)
-  .max(2 ** 31 - 1)
-  .nullish();
+  .max(2 ** 31 - 1);
 export const sessionEntryFilter = z
   .strictObject({
     kinds: z.array(z.enum(ENTRY_KINDS)).max(ENTRY_KINDS.length).nullish().describe('Entries of any of these kinds.'),
@@ -193,8 +192,8 @@ export const sessionEntryFilter = z
       .describe(
         `Entries whose text has this: ${SEARCHED_TEXT} Entries are found some seconds after they were recorded.`,
       ),
-    turnFrom: turnNumber.describe('Entries of this turn and of later ones.'),
-    turnBefore: turnNumber.describe('Entries of turns before this one.'),
+    turnFrom: turnNumber.nullish().describe('Entries of this turn and of later ones.'),
+    turnBefore: turnNumber.nullish().describe('Entries of turns before this one.'),
   })
   .describe(
     'Conditions on entries. An entry is included when it meets all of them. A condition with an empty list matches nothing.',
@@ -211,8 +210,10 @@ const listed = <Item extends z.ZodType<unknown, string>>(item: Item, meaning: st
     .optional()
     .describe(`${meaning} Several are separated by commas.`);
 
+/** Entries of a page. */
+export const MAX_ENTRIES = 500;
 const { shape: conditions } = sessionEntryFilter;
-const ENTRY_RANGE = 'must be from 1 to 500';
+const ENTRY_RANGE = `must be from 1 to ${MAX_ENTRIES}`;
 
 /** Query parameters of a page of entries. The cursor is the id of the last entry; for the live stream that of the last event. */
 export const listSessionEntriesInput = z.strictObject({
@@ -220,7 +221,7 @@ export const listSessionEntriesInput = z.strictObject({
   limit: z
     .int(DIGITS)
     .min(1, ENTRY_RANGE)
-    .max(500, ENTRY_RANGE)
+    .max(MAX_ENTRIES, ENTRY_RANGE)
     .default(DEFAULT_PAGE)
     .describe('Maximum number of entries on the page.'),
   cursor: cursorSchema.prefault('0').describe('Id of the last entry seen, such as `nextCursor` of the previous page.'),
@@ -229,17 +230,7 @@ export const listSessionEntriesInput = z.strictObject({
   toolNames: listed(text({ max: 200 }), 'Calls of these tools.'),
   subagentIds: listed(subagentId, 'Entries of these subagents.'),
   search: searchText.optional().describe(conditions.search.description ?? ''),
-  turnFrom: z
-    .int()
-    .min(0)
-    .max(2 ** 31 - 1)
-    .optional()
-    .describe(conditions.turnFrom.description ?? ''),
-  turnBefore: z
-    .int()
-    .min(0)
-    .max(2 ** 31 - 1)
-    .optional()
-    .describe(conditions.turnBefore.description ?? ''),
+  turnFrom: turnNumber.optional().describe(conditions.turnFrom.description ?? ''),
+  turnBefore: turnNumber.optional().describe(conditions.turnBefore.description ?? ''),
 });
 export type ListSessionEntriesInput = z.output<typeof listSessionEntriesInput>;

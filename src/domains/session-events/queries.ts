@@ -52,7 +52,7 @@ const COLUMNS = ['id', 'sessionId', 'createdAt', 'eventType', 'messageId', 'prov
 export const ALL_COLUMNS = [...COLUMNS, 'isSuperseded'] as const;
 
 /** The order of recording. Cursors are the ids that REST uses. */
-const ORDERINGS = orderingsBy<Pick<SessionEventRow, 'id'>>({
+export const EVENT_ORDERINGS = orderingsBy<Pick<SessionEventRow, 'id'>>({
   name: () => 'SESSION_EVENT',
   keys: [{ property: 'id', sql: 'e.id', type: 'bigint' }],
   prefix: ['e.session_id'],
@@ -132,6 +132,9 @@ function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[
 const selectionOf = (name: keyof SessionEventRow, isText: boolean) =>
   name === 'eventData' && isText ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
 
+/** All columns of an event. */
+export const selectedOfEvents = (isText: boolean) => ALL_COLUMNS.map((name) => selectionOf(name, isText));
+
 interface Shape {
   readonly role: Role;
   /** Whether the page is of one session, whose id is already known. */
@@ -148,7 +151,7 @@ const pages = preparedByShape<Given & PageValues, Shape>()((value, shape) => {
   const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value).select(
     names.map((name) => selectionOf(name, isText)),
   );
-  const page = paged(events, ORDERINGS[shape.page.direction], shape.page, value);
+  const page = paged(events, EVENT_ORDERINGS[shape.page.direction], shape.page, value);
   // A single session's id is set in the rows: they have a place for it.
   const sessionId = isOne ? sql<null>`null::text` : sql.ref('s.id');
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
@@ -168,7 +171,7 @@ export function pagesOfEvents(
 ): LoadBatch<SessionId, Page<SessionEventRow>> {
   const { role, ...caller } = callerOf(actor);
   const plan = new PagePlan<SessionEventRow>(
-    ORDERINGS[direction],
+    EVENT_ORDERINGS[direction],
     page,
     isAnswered ? MAX_PAGE : WORK.wholeOutlineEvents,
   );
