@@ -6,26 +6,16 @@ import { accessOf } from '../../src/core/graphql/refusable.ts';
 import type { Access } from '../../src/core/access.ts';
 import { routes } from '../../src/gateway/modules.ts';
 import { schema } from '../../src/gateway/schema.ts';
+import { type Callers, createCallers } from '../support/fixtures/api-keys.ts';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { sampled } from '../support/sample.ts';
 
 /** Every operation checks scopes, role and subscription before its input: a caller without them gets 403, whatever the input is. */
 
 const gateway = useTestGateway();
-let keys: Record<'admin' | 'scopeless' | 'member' | 'viewer' | 'unsubscribed', string>;
+let keys: Callers;
 beforeAll(async () => {
-  const { key: admin, organization } = await gateway.createKey();
-  const unsubscribed = await gateway.createKey();
-  await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
-    unsubscribed.organizationId,
-  ]);
-  keys = {
-    admin,
-    scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
-    member: (await gateway.createKey({ organization, role: 'member' })).key,
-    viewer: (await gateway.createKey({ organization, role: 'viewer' })).key,
-    unsubscribed: unsubscribed.key,
-  };
+  keys = await createCallers(gateway);
 });
 
 /** The callers who lack something that the operation needs. */

@@ -4,25 +4,15 @@ import { isObjectType } from 'graphql';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { notFound } from '../../src/core/errors.ts';
 import { schema } from '../../src/gateway/schema.ts';
+import { type Callers, createCallers } from '../support/fixtures/api-keys.ts';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 /** What an error says in words, it also says in fields: in typed errors, in `extensions` and in `details`. */
 
 const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-let keys: Record<'admin' | 'member' | 'viewer' | 'scopeless' | 'unsubscribed', string>;
+let keys: Callers;
 beforeAll(async () => {
-  const { key: admin, organization } = await gateway.createKey();
-  const unsubscribed = await gateway.createKey();
-  await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
-    unsubscribed.organizationId,
-  ]);
-  keys = {
-    admin,
-    unsubscribed: unsubscribed.key,
-    member: (await gateway.createKey({ organization, role: 'member' })).key,
-    viewer: (await gateway.createKey({ organization, role: 'viewer' })).key,
-    scopeless: (await gateway.createKey({ organization, scopes: [] })).key,
-  };
+  keys = await createCallers(gateway);
 });
 
 const detailsOf = async (key: string, method: string, path: string, body?: object) =>
