@@ -1,13 +1,12 @@
-import { LockMode } from '@mikro-orm/postgresql';
 import { newValues } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
-import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
+import { isEmptyUpdate } from '../../core/input/expected-version.ts';
 import { givenNames } from '../../core/keys-of.ts';
 import { defineOperation, unchanged } from '../../core/operation.ts';
 import type { KeyPolicy } from './key-policy-document.ts';
-import { Organization } from './entity.ts';
 import { keyPolicyReference, updateKeyPolicyInput } from './input.ts';
 import { readOrganizations } from './operations.ts';
+import { lockActing } from './lock.ts';
 import { ADMINISTER_ORGANIZATION, actingOrganization } from './policy.ts';
 
 /** Which API keys act in an organization. Sign-ins and connected apps are no keys. */
@@ -43,16 +42,13 @@ export const updateOrganizationKeyPolicy = defineOperation({
   access: ADMINISTER_ORGANIZATION,
   input: updateKeyPolicyInput,
   errors: [NotFoundError, ConflictError],
-  run: async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }) => {
-    const { id } = actingOrganization(actor, organizationId);
-    const organization = await em.findOne(Organization, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    if (!organization) throw notFound('organization');
-    requireUnchanged(organization, { expectedUpdatedAt }, { type: 'Organization', key: organization.id });
+  run: async (context, { organizationId, expectedUpdatedAt, ...changes }) => {
+    const organization = await lockActing(context, { organizationId, expectedUpdatedAt });
     if (changes.maxDays !== undefined) organization.keyMaxDays = changes.maxDays;
     if (changes.boundOnly !== undefined) organization.keysBoundOnly = changes.boundOnly;
     const result = { organization, ...policyOf(organization) };
     if (isEmptyUpdate(changes)) return unchanged(result);
-    organization.updatedAt = now();
+    organization.updatedAt = context.now();
     return result;
   },
   target: ({ organization: { id } }, { organizationId: _id, expectedUpdatedAt: _expected, ...changes }) => ({

@@ -1,7 +1,6 @@
 import { givenNames } from '../../core/keys-of.ts';
-import { LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
-import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { isEmptyUpdate } from '../../core/input/expected-version.ts';
 import { ANYBODY } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget, newValues } from '../../core/audit.ts';
@@ -10,6 +9,7 @@ import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Columns, ifKnown } from '../../core/postgres/reading/columns.ts';
 import { Organization } from './entity.ts';
 import { type OrganizationFilter, type OrganizationReference, updateOrganizationInput } from './input.ts';
+import { lockActing } from './lock.ts';
 import { ADMINISTER_ORGANIZATION } from './policy.ts';
 import { type OrganizationOrderField, type OrganizationRow, organizationsOf } from './queries.ts';
 
@@ -53,17 +53,10 @@ export const updateOrganization = defineOperation({
   access: ADMINISTER_ORGANIZATION,
   input: updateOrganizationInput,
   errors: [NotFoundError, ConflictError],
-  run: async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }) => {
-    if (organizationId !== actor.organization?.id) throw notFound('organization');
-    const organization = await em.findOne(
-      Organization,
-      { id: organizationId },
-      { lockMode: LockMode.PESSIMISTIC_WRITE },
-    );
-    if (!organization) throw notFound('organization');
-    requireUnchanged(organization, { expectedUpdatedAt }, { type: 'Organization', key: organization.id });
+  run: async (context, { organizationId, expectedUpdatedAt, ...changes }) => {
+    const organization = await lockActing(context, { organizationId, expectedUpdatedAt });
     if (isEmptyUpdate(changes)) return unchanged(organization);
-    organization.update(changes, now());
+    organization.update(changes, context.now());
     return organization;
   },
   target: (organization, { organizationId: _id, expectedUpdatedAt: _expected, ...changes }) => ({

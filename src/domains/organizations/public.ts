@@ -13,7 +13,7 @@ export {
   organizationsAdministeredBy,
   organizationsOnlyOf,
 } from './leaving.ts';
-export { lockOrganization } from './lock.ts';
+export { lockActing, lockOrganization } from './lock.ts';
 export {
   findOrCreateOrganization,
   listOrganizations,

@@ -1,20 +1,14 @@
-import { LockMode } from '@mikro-orm/postgresql';
 import { newValues } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
-import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
+import { ConflictError, NotFoundError, invalid } from '../../core/errors.ts';
+import { isEmptyUpdate } from '../../core/input/expected-version.ts';
 import { requireOrganization } from '../../core/access.ts';
-import type { OrganizationId } from '../../core/ids.ts';
 import { givenNames } from '../../core/keys-of.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
-import { ADMINISTER_ORGANIZATION, Organization } from '../organizations/public.ts';
+import { ADMINISTER_ORGANIZATION, actingOrganization, lockActing } from '../organizations/public.ts';
 import { OrganizationRetention } from './entity.ts';
 import { type RetentionPreviewInput, retentionReference, updateRetentionInput } from './input.ts';
 import { FOREVER, KINDS, type Periods, type Retention, cutoff, retentionOf } from './periods.ts';
 import { type RetentionCounts, countExpired, readPeriods } from './queries.ts';
-
-function requireActing({ actor }: OperationContext, organizationId: OrganizationId): void {
-  if (organizationId !== requireOrganization(actor).id) throw notFound('organization');
-}
 
 export const readOrganizationRetention = defineOperation({
   name: 'readOrganizationRetention',
@@ -23,7 +17,7 @@ export const readOrganizationRetention = defineOperation({
   input: retentionReference,
   errors: [NotFoundError],
   run: async (context, { organizationId }): Promise<Retention> => {
-    requireActing(context, organizationId);
+    actingOrganization(context.actor, organizationId);
     return retentionOf(await readPeriods(context.sql, organizationId), context.settings);
   },
 });
@@ -36,18 +30,12 @@ export const updateOrganizationRetention = defineOperation({
   input: updateRetentionInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId, expectedUpdatedAt, ...changes }) => {
-    requireActing(context, organizationId);
+    actingOrganization(context.actor, organizationId);
     const { em, now, settings } = context;
     const { auditRetentionMinDays: floor } = settings;
     if (changes.auditLogDays != null && changes.auditLogDays < floor)
       throw invalid('auditLogDays', `must be at least ${floor}, as the operator has set`, 'TOO_SMALL', floor);
-    const organization = await em.findOne(
-      Organization,
-      { id: organizationId },
-      { lockMode: LockMode.PESSIMISTIC_WRITE },
-    );
-    if (!organization) throw notFound('organization');
-    requireUnchanged(organization, { expectedUpdatedAt }, { type: 'Organization', key: organization.id });
+    const organization = await lockActing(context, { organizationId, expectedUpdatedAt });
     const known = await em.findOne(OrganizationRetention, { organization: organizationId });
     const retention = known ?? em.create(OrganizationRetention, { organization: organizationId, ...FOREVER });
     for (const kind of KINDS) if (changes[kind] !== undefined) retention[kind] = changes[kind];
