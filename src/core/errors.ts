@@ -201,7 +201,7 @@ function describeAll(faults: readonly Fault[]): Message {
 
 /** What a caller lacks: all scopes of one of the lists, a role, a subscription. */
 export interface Missing {
-  readonly scopes?: readonly (readonly string[])[];
+  readonly scopes: readonly (readonly string[])[];
   readonly role?: 'admin' | 'member';
   readonly subscription?: boolean;
 }
@@ -213,14 +213,14 @@ export class ForbiddenError extends DomainError {
   /** The scopes that are needed, if the caller lacks some of them. */
   readonly scopes: readonly string[];
 
-  constructor(message: Message, missing?: Missing, scopes: readonly string[] = []) {
+  constructor(message: Message, missing?: Partial<Missing>, scopes: readonly string[] = []) {
     super(ForbiddenError.kind, message);
-    this.missing = missing;
+    this.missing = missing && { scopes: [], ...missing };
     this.scopes = scopes;
   }
 
   override get details(): Readonly<Record<string, unknown>> | undefined {
-    return this.missing && { missing: { scopes: [], ...this.missing } };
+    return this.missing && { missing: this.missing };
   }
 }
 

@@ -42,11 +42,7 @@ export function withoutFoundValue(error: GraphQLError): GraphQLError {
   });
 }
 
-const namedInSchema = ({ scopes = [], role, subscription }: Missing) => ({
-  scopes,
-  ...(role && { role: enumName(role) }),
-  ...(subscription && { subscription }),
-});
+const namedInSchema = (missing: Missing) => ({ ...missing, ...(missing.role && { role: enumName(missing.role) }) });
 
 const extensionsOf = (error: DomainError): Record<string, unknown> => ({
   code: error.code,

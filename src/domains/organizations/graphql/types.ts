@@ -32,7 +32,7 @@ const MissingAccess = builder.objectRef<Missing>('MissingAccess').implement({
     scopes: t.field({
       type: t.listRef(t.listRef('String')),
       description: 'Scopes: all of one of these lists are needed. Empty if no scope is missing.',
-      resolve: ({ scopes = [] }) => scopes.map((each) => [...each]),
+      resolve: ({ scopes }) => scopes.map((each) => [...each]),
     }),
     role: t.expose('role', {
       type: RoleEnum,
