@@ -25,9 +25,6 @@ export const EVENT_DEFINITIONS: Access = {
   },
 };
 
-/** Of operations that change definitions, as `defineOperation` makes it of theirs. */
-export const CHANGE_EVENT_DEFINITIONS: Access = { role: 'member', ...EVENT_DEFINITIONS };
-
 /** @throws ForbiddenError (403); ValidationError (400) when the caller acts in no organization. */
 export function requireEventDefinitions(actor: Actor): ActingOrganization {
   requireAccess(actor, EVENT_DEFINITIONS);

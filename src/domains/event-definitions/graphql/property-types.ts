@@ -7,7 +7,8 @@ import { nodeType } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/access.ts';
-import { CHANGE_EVENT_DEFINITIONS, EVENT_DEFINITIONS } from '../policy.ts';
+import { EVENT_DEFINITIONS } from '../policy.ts';
+import { deleteEventProperty, updateEventProperty } from '../property-operations.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES, type PropertyOption } from '../property-types.ts';
@@ -119,7 +120,7 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
         EVENT_DEFINITIONS,
       ),
       extensions: needs<EventPropertyRow>('position'),
-      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, updateEventProperty.access),
     }),
     viewerCanDelete: t.boolean({
       description: withAccess(
@@ -127,7 +128,7 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
         EVENT_DEFINITIONS,
       ),
       extensions: needs<EventPropertyRow>('position'),
-      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
+      resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, deleteEventProperty.access),
     }),
   }),
 });

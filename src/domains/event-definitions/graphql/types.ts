@@ -6,7 +6,8 @@ import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { notFound } from '../../../core/errors.ts';
 import { hasAccess, requireOrganization } from '../../../core/access.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
-import { CHANGE_EVENT_DEFINITIONS, EVENT_DEFINITIONS } from '../policy.ts';
+import { deleteEventDefinition, updateEventDefinition } from '../operations.ts';
+import { EVENT_DEFINITIONS } from '../policy.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import {
   type PrimaryObjectKind,
@@ -164,7 +165,7 @@ const viewerFields = (t: Fields) => ({
   viewerCanUpdate: t.boolean({
     description: withAccess('Whether the caller can change the definition and its properties.', EVENT_DEFINITIONS),
     extensions: needs<EventDefinitionRow>(),
-    resolve: (_, __, { actor }) => hasAccess(actor, CHANGE_EVENT_DEFINITIONS),
+    resolve: (_, __, { actor }) => hasAccess(actor, updateEventDefinition.access),
   }),
   viewerCanDelete: t.boolean({
     description: withAccess(
@@ -173,7 +174,7 @@ const viewerFields = (t: Fields) => ({
     ),
     extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
     resolve: async ({ id }, _, context, info) =>
-      hasAccess(context.actor, CHANGE_EVENT_DEFINITIONS) &&
+      hasAccess(context.actor, deleteEventDefinition.access) &&
       (await resolveBatched({ context, info }, id, deletableOf(context))) === true,
   }),
   deletionPreview: t.field({
