@@ -224,6 +224,9 @@ export async function requireStillReached(
     throw new ForbiddenError('Idempotency-Key: the stored answer is an API key with more rights than the calling key');
 }
 
+const actsIn = (organizationId: OrganizationId) =>
+  sql<boolean>`(k.organization_id is null or k.organization_id = ${organizationId})`;
+
 /** When each of these people last used a credential that acts in the organization. */
 export const lastUsesOf =
   ({ sql: reader }: Pick<OperationContext, 'sql'>, organizationId: OrganizationId): LoadBatch<UserId, string> =>
@@ -233,7 +236,7 @@ export const lastUsesOf =
         .selectFrom('api_key as k')
         .select(['k.user_id as userId', ({ fn }) => fn.max('k.last_used_at').as('at')])
         .where('k.user_id', '=', anyOf('uuid', userIds))
-        .where((eb) => eb.or([eb('k.organization_id', 'is', null), eb('k.organization_id', '=', organizationId)]))
+        .where(actsIn(organizationId))
         .groupBy('k.user_id'),
     );
     return new Map(rows.flatMap(({ userId, at }) => (at === null ? [] : [[userId, at] as const])));
@@ -259,7 +262,7 @@ export const credentialsOf =
         .where('k.kind', '=', kind)
         .where('k.revoked_at', 'is', null)
         .where('k.expires_at', '>', now().toISOString())
-        .where((eb) => eb.or([eb('k.organization_id', 'is', null), eb('k.organization_id', '=', organizationId)]))
+        .where(actsIn(organizationId))
         .where(sql<boolean>`${organizationId} <> all(k.blocked_in)`)
         .orderBy('k.created_at', 'desc')
         .limit(1000),

@@ -3,7 +3,7 @@ import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { type ActingOrganization, type Role, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import type { ApiKeyId, UserId } from '../../core/ids.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { apiKeyTopic, endSignInsOfMember, revokeKeysOfMember } from '../api-keys/public.ts';
 import { removeFromGroups } from '../groups/public.ts';
 import type { User } from '../users/public.ts';
@@ -83,7 +83,8 @@ export const removeOrganizationMember = defineOperation({
   input: organizationMemberReference,
   errors: [NotFoundError, ConflictError],
   run: async (context, { userId }) => {
-    const member = await lockMember(context.em, context.actor, userId, true);
+    const { em, actor } = context;
+    const member = await lockMember(em, actor, userId, (place) => em.findOne(SuspendedMembership, place));
     return endAndRevoke(context, member, userId !== context.actor.userId);
   },
   target: memberOf,
@@ -185,31 +186,21 @@ function memberOf({ user }: Pick<MemberChange, 'user'>): AuditTarget {
   return { type: 'User', id: user.id, label: user.label() };
 }
 
-function lockMember(
+/** @param findOther finds what counts as a member, too, by default nothing */
+async function lockMember<Other extends SuspendedMembership = never>(
   em: EntityManager,
   actor: OperationContext['actor'],
   userId: UserId,
-): Promise<{ organization: ActingOrganization; membership: Membership }>;
-function lockMember(
-  em: EntityManager,
-  actor: OperationContext['actor'],
-  userId: UserId,
-  alsoSuspended: true,
-): Promise<{ organization: ActingOrganization; membership: Membership | SuspendedMembership }>;
-async function lockMember(
-  em: EntityManager,
-  actor: OperationContext['actor'],
-  userId: UserId,
-  alsoSuspended?: true,
-): Promise<{ organization: ActingOrganization; membership: Membership | SuspendedMembership }> {
+  findOther?: (place: { organization: OrganizationId; user: UserId }) => Promise<Other | null>,
+): Promise<{ organization: ActingOrganization; membership: Membership | Other }> {
   const organization = requireOrganization(actor);
   await lockOrganization(em, organization.id);
   // Waits for transactions that create a key of this membership.
   const place = { organization: organization.id, user: userId };
   const membership =
-    (await em.findOne(Membership, place, { lockMode: LockMode.PESSIMISTIC_WRITE })) ??
-    (alsoSuspended ? await em.findOne(SuspendedMembership, place) : null);
+    (await em.findOne(Membership, place, { lockMode: LockMode.PESSIMISTIC_WRITE })) ?? (await findOther?.(place));
   if (!membership) throw notFound('member');
-  await em.populate(membership, ['user']);
+  const member: Membership | SuspendedMembership = membership;
+  await em.populate(member, ['user']);
   return { organization, membership };
 }

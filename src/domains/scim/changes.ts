@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Access, ROLES, requireAccess, requireOrganization } from '../../core/access.ts';
+import { groupBy } from '../../core/arrays.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
@@ -101,8 +102,9 @@ export async function applyRoles(
     .where('g.user_id', '=', anyOf('uuid', userIds))
     .where('p.scim_name', 'is not', null)
     .execute();
-  const namesOf = (id: string) =>
-    groups.filter(({ userId }) => userId === id).flatMap(({ name, externalId }) => [name ?? '', externalId ?? '']);
+  const ofUsers = groupBy(groups, ({ userId }) => userId);
+  const namesOf = (id: UserId) =>
+    (ofUsers.get(id) ?? []).flatMap(({ name, externalId }) => [name ?? '', externalId ?? '']);
   const place = { organization: organizationId, user: { $in: [...userIds] } };
   const memberships = [
     ...(await em.find(Membership, place, { populate: ['user'] })),
