@@ -68,7 +68,8 @@ export const appendSessionLines = defineOperation({
     const given = await linesOf(text);
     if (input.pulled === 'true' && file !== undefined)
       return appendForms(context, sessionId, given, { file, fromLine });
-    if (given.lines.length === 0 && (file === undefined || given.count === 0)) return appendNothing(context, sessionId);
+    if (given.lines.length === 0 && (file === undefined || given.count === 0))
+      return (await appendNothing(context, sessionId)).answer;
     const contentHash = createHash('sha256').update(`${input.format}\n${text}`).digest('base64url');
     return inAppendQueue(context, sessionId, async () => {
       const elsewhere = new Set<string>();
@@ -211,20 +212,19 @@ async function appendForms(
   given: GivenLines,
   place: FilePlace,
 ): Promise<AppendedEvents> {
-  const answer = await appendNothing(context, sessionId);
-  if (!(await readMemory(context, sessionId)).transcript)
-    throw new ConflictError('WRONG_STATE', 'the session has no transcript', ['pulled']);
+  const { answer, transcript } = await appendNothing(context, sessionId);
+  if (!transcript) throw new ConflictError('WRONG_STATE', 'the session has no transcript', ['pulled']);
   await rememberForms(context, sessionId, given, place);
   return answer;
 }
 
 /** For a body without lines, by which a recorder also says that the agent still runs. @throws NotFoundError and ForbiddenError like an append. */
-async function appendNothing(context: OperationContext, sessionId: SessionId): Promise<AppendedEvents> {
+async function appendNothing(context: OperationContext, sessionId: SessionId) {
   await requireSessionChange(context, sessionId);
-  const { lastId, ofCommand, isClosed } = await readMemory(context, sessionId);
+  const { lastId, ofCommand, isClosed, transcript } = await readMemory(context, sessionId);
   if (ofCommand && !isClosed) await store(context, { sessionId, batchId: null, events: [] });
   const stored = { firstId: lastId + 1, lastId, isReplayed: false };
-  return answerOf(sessionId, { given: [], stored, redactedSecrets: 0 });
+  return { answer: answerOf(sessionId, { given: [], stored, redactedSecrets: 0 }), transcript };
 }
 
 interface StoredIds {

@@ -94,7 +94,7 @@ async function complete(context: Context, { id, organizationId, jobId, before }:
     if (!stream || !session || still.length === 0) return false;
     session.state = 'completed';
     session.updatedAt = context.now();
-    Object.assign(stream, { isClosed: true, endedId: stream.lastId, endedAt: session.updatedAt });
+    stream.close(session.updatedAt);
     const target = { type: 'Session' as const, id, organizationId, detail: 'completed' };
     await recordAudit(em, jobEntry(context, jobId, 'transitionSession', target));
     return true;

@@ -66,8 +66,8 @@ export async function endPastSessions(
     session.state = state;
     session.updatedAt = at;
     session.lastSeenAt = at;
-    stream.isClosed = isFinished(state);
-    if (stream.isClosed) Object.assign(stream, { endedId: stream.lastId, endedAt: at });
+    if (isFinished(state)) stream.close(at);
+    else stream.isClosed = false;
     if (state === 'failed') await countSession(em, 'failedSessions', countedOf(session), at);
   }
 }

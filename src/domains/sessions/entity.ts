@@ -173,7 +173,14 @@ const SessionStreamSchema = defineEntity({
  * therefore assigned and become visible in the same order, and a reader that continues after the last id it has seen
  * misses nothing.
  */
-export class SessionStream extends SessionStreamSchema.class {}
+export class SessionStream extends SessionStreamSchema.class {
+  /** The session is finished. */
+  close(at: Date): void {
+    this.isClosed = true;
+    this.endedId = this.lastId;
+    this.endedAt = at;
+  }
+}
 SessionStreamSchema.setClass(SessionStream);
 
 const SessionSearchSchema = defineEntity({

@@ -11,7 +11,6 @@ import { needs } from '../../../core/graphql/selection.ts';
 import { type PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { READ_SESSIONS, type SessionRow, sessionNotFound } from '../../sessions/public.ts';
-import { cursorId, relayCursorId } from '../cursor.ts';
 import { purposeOf } from '../outline.ts';
 import { ENTRY_KINDS, type EntryKind } from '../entry-fold.ts';
 import {
@@ -30,7 +29,7 @@ import {
 } from '../entry-queries.ts';
 import { type EntryBatch, type TailedEntries, tailSessionEntries } from '../entry-tail.ts';
 import { type SessionEntryFilter, sessionEntryFilter } from '../input.ts';
-import { SessionEventType, eventConnection, placeOf, sessionKey } from './operations.ts';
+import { SessionEventType, eventConnection, lastSeen, placeOf, sessionKey } from './operations.ts';
 
 const KindEnum = enumOf('SessionEntryKind', 'What an entry of a session is.', ENTRY_KINDS, {
   userMessage: 'What a person says, or the prompt of a subagent.',
@@ -354,10 +353,9 @@ builder.subscriptionField('sessionEntries', (t) =>
     },
     subscribe: async (_, { sessionId, after }, context) => {
       const { signal, resumption } = context;
-      const last = cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? relayCursorId(after, 'after') ?? 0;
       const tail = await tailSessionEntries(context, {
         sessionId: sessionKey(sessionId),
-        after: last,
+        after: lastSeen(context, after),
         filter: {},
         ...(signal && { signal }),
       });

@@ -158,6 +158,12 @@ builder.subscriptionField('sessionEvents', (t) =>
   }),
 );
 
+/** The event from which a subscription goes on; 0 for all. */
+export const lastSeen = (
+  { resumption }: Pick<GraphQLContext, 'resumption'>,
+  after: string | number | null | undefined,
+): number => cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? relayCursorId(after, 'after') ?? 0;
+
 async function subscribeToEvents(
   context: GraphQLContext,
   sessionId: SessionId,
@@ -170,7 +176,7 @@ async function subscribeToEvents(
       'filter.text',
       'is not possible in a subscription, because new events are indexed after they were sent',
     );
-  const last = cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? relayCursorId(after, 'after') ?? 0;
+  const last = lastSeen(context, after);
   const { pages, hasEnded } = await tailSessionEvents(context, { sessionId, after: last, filter, signal });
   if (resumption) resumption.hasEnded = hasEnded;
   return eventsOf(pages, resumption);
