@@ -6,6 +6,7 @@ import { useQuery } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Facts, Faults, Loading } from '../parts/parts.tsx';
+import { daysOf } from './retention-forms.tsx';
 
 type Organization = NonNullable<Answers['Rules']['viewer']['organization']>;
 
@@ -60,9 +61,6 @@ const SignIn = ({ settings }: { readonly settings: NonNullable<Answers['Rules'][
     ]}
   />
 );
-
-/** The API says which numbers it takes. */
-const daysOf = (text: string) => (text.trim() === '' ? null : /^\d{1,9}$/.test(text.trim()) ? Number(text) : 0);
 
 function EditRules({
   organization,

@@ -18,7 +18,7 @@ interface Props extends DialogProps {
 type Values = Readonly<Record<'sessionDays' | 'occurrenceDays' | 'auditLogDays', string>>;
 
 /** The days as they are sent: nothing keeps all, and the API says which numbers it takes. */
-const daysOf = (text: string): number | null =>
+export const daysOf = (text: string): number | null =>
   text.trim() === '' ? null : /^\d{1,9}$/.test(text.trim()) ? Number(text) : 0;
 
 const textOf = (days: number | null | undefined) => String(days ?? '');
