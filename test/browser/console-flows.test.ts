@@ -162,7 +162,9 @@ test('a timeline reports a lost connection, and after reconnecting it continues 
   const say = (text: string) =>
     mutate(site, key, 'appendSessionEvents', {
       sessionId: id,
-      events: [{ eventType: 'note', provider: 'anthropic', eventData: { type: text } }],
+      events: [
+        { eventType: 'note', provider: 'anthropic', eventData: { type: 'x', source: 'system', accumulatedText: text } },
+      ],
     });
   await say('before');
   const { page } = await site.open(`${once.url}/sessions/${id}`, { key });
@@ -201,7 +203,7 @@ test('what can no longer be read leaves the list and ends its page, which says s
   // The page loads its session once more when its subscription has started, and its results once it shows the timeline.
   await expect
     .poll(() => answered.filter((name) => name !== '').toSorted())
-    .toEqual(['Artifacts', 'Session', 'Session', 'SessionEvents', 'Viewer']);
+    .toEqual(['Artifacts', 'Session', 'Session', 'SessionEntries', 'Viewer']);
   asked.length = 0;
   await mutate(site, admin.key, 'updateSession', { sessionId: id, visibility: 'PRIVATE' });
   await page.getByText('This session was deleted, or you can no longer read it.').waitFor();
@@ -261,14 +263,12 @@ test('a link on another site opens the page, although the browser does not send 
 
 test('an event is shown with the data that was recorded, its type and its provider', async () => {
   const id = await createSession(site, key, { title: 'Raw' });
-  const events = [
-    { eventType: 'note', provider: 'anthropic', eventData: { type: 'anything', unknown: { kept: [1] } } },
-  ];
+  const events = [{ eventType: 'note', provider: 'anthropic', eventData: { type: 'error', unknown: { kept: [1] } } }];
   await mutate(site, key, 'appendSessionEvents', { sessionId: id, events });
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByRole('button', { name: 'event 1' }).click();
   const shown: unknown = JSON.parse(String(await page.locator('.raw pre').textContent()));
-  expect(shown).toMatchObject({ id: 1, eventType: 'note', eventData: { type: 'anything', unknown: { kept: [1] } } });
+  expect(shown).toMatchObject({ id: 1, eventType: 'note', eventData: { type: 'error', unknown: { kept: [1] } } });
   expect(problems).toEqual([]);
 });
 

@@ -89,7 +89,7 @@ const PAGES: readonly (readonly [path: string, times: number])[] = [
   ['/overview', 1],
   ['/sessions', 3],
   ['/sessions?text=bold', 0],
-  [`/sessions/${sessionId}`, 12],
+  [`/sessions/${sessionId}`, 9],
   [`/sessions/${sessionId}?errors=yes`, 2],
   [`/sessions/${sessionId}?view=figures`, 1],
   [`/sessions/${sessionId}?view=files`, 0],

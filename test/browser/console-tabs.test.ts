@@ -17,7 +17,7 @@ const LIVE = 'Live: new events appear by themselves.';
 const record = (sessionId: string, type: string) =>
   mutate(site, key, 'appendSessionEvents', {
     sessionId,
-    events: [{ eventType: 'note', provider: 'anthropic', eventData: { type } }],
+    events: [{ eventType: 'note', provider: 'anthropic', eventData: { type, accumulatedText: type } }],
   });
 
 async function startSession(title: string): Promise<string> {

@@ -207,13 +207,13 @@ test('what each running session does, and why each of the latest failed, is besi
   const third = running.filter({ hasNotText: /Fix the coupon total|Review the upgrade/ });
   await third.getByText(/^(Ran|Runs) [A-Z][A-Za-z]+ \S/).waitFor();
   await running.getByRole('link', { name: 'Fix the coupon total' }).click();
-  const words = page.locator('.speaker').filter({ hasText: 'Background task' }).first();
+  const words = page.locator('.speaker').filter({ hasText: 'Subagent' }).first();
   await words.waitFor();
   const linesOfFirstWord = await words.evaluate((element) => {
     const range = document.createRange();
     const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode() ?? element;
     range.setStart(text, 0);
-    range.setEnd(text, 'Background'.length);
+    range.setEnd(text, 'Subagent'.length);
     return range.getClientRects().length;
   });
   expect(linesOfFirstWord).toBe(1);

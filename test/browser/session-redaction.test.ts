@@ -148,8 +148,8 @@ test('a message is redacted with all its events, and those between them of anoth
   const id = await recorded();
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
   await press(page, 'event 1');
-  await press(page, 'Redact these 2 events…');
-  await dialog(page).getByText('Every text in these 2 events, 1 to 3').waitFor();
+  await press(page, 'Redact this entry…');
+  await dialog(page).getByText('Every text in this entry').waitFor();
   await isGood(page, 'redaction-events');
   await press(page, 'Redact');
   await page.getByText('2 texts changed, in 2 events.').waitFor();
@@ -157,7 +157,7 @@ test('a message is redacted with all its events, and those between them of anoth
   await row(page, 2).getByText('Nothing to see').waitFor();
   await row(page, 5).getByText('Again hunter-2').waitFor();
   await press(page, 'event 5');
-  await press(page, 'Redact this event…');
+  await press(page, 'Redact this entry…');
   await press(page, 'Redact');
   await page.getByText('1 text changed, in 1 event.').waitFor();
   expect(await stored(id)).not.toContain('hunter-2');
@@ -169,7 +169,7 @@ test('a mark over several rows redacts the events of these rows', async () => {
   const { page } = await site.open(`/sessions/${id}`, { key });
   await row(page, 5).getByText('Again hunter-2').waitFor();
   await mark(row(page, 2), 'Nothing', row(page, 5));
-  await press(page, 'Redact these 3 events…');
+  await press(page, 'Redact these 2 entries…');
   await press(page, 'Redact');
   await page.getByText('3 texts changed, in 3 events.').waitFor();
   await row(page, 1).getByText('The password is hunter-2 today').waitFor();

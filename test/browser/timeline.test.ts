@@ -148,7 +148,7 @@ test('read from its beginning to its end, a long session keeps a bounded page, a
   });
   expect(most.rows).toBe(4000);
   expect(most.nodes).toBeLessThan(4000 * 20);
-  const pages = asked.filter((text) => text.includes('query SessionEvents('));
+  const pages = asked.filter((text) => text.includes('query SessionEntries('));
   expect([pages.length, new Set(pages).size]).toEqual([count / 250, count / 250]);
   expect(problems).toEqual([]);
   const figures = {
@@ -190,7 +190,7 @@ describe('an event', () => {
     await isInView(page, 1200);
     await isLive(page);
     expect(await page.locator('.item').count()).toBeLessThan(300);
-    expect(asked.filter((text) => text.includes('query SessionEvents('))).toHaveLength(2);
+    expect(asked.filter((text) => text.includes('query SessionEntries('))).toHaveLength(2);
     await say(id, 1, 1201);
     await isInView(page, 1201);
   });
@@ -293,7 +293,7 @@ describe('a search', () => {
     await page.getByLabel('Errors only').uncheck();
     for (const text of ['bash', 'build', '"disk full"']) {
       const answered = page.waitForResponse((answer) =>
-        (answer.request().postData() ?? '').includes(`"text":${JSON.stringify(text)}`),
+        (answer.request().postData() ?? '').includes(`"search":${JSON.stringify(text)}`),
       );
       await page.getByLabel('Search in the session').fill(text);
       await answered;

@@ -80,7 +80,7 @@ export function Work({ organization: { running, failed }, from, needs }: WorkPro
 
 const Sessions = ({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }) => (
   <ul class="plain-list">
-    {sessions.map(({ databaseId, title, agent, lastSeenAt, events }) => (
+    {sessions.map(({ databaseId, title, agent, lastSeenAt, entries }) => (
       <li key={databaseId}>
         <Icon name={icon} tone={icon === 'failed' ? 'bad' : 'busy'} />
         <a href={`/sessions/${databaseId}`} dir="auto">
@@ -89,7 +89,7 @@ const Sessions = ({ sessions, icon }: { readonly sessions: Listed; readonly icon
         <span class="soft">
           <bdi>{agent ?? 'no agent'}</bdi>, <Time at={lastSeenAt} />
         </span>
-        {events && events.nodes.length > 0 && <Latest events={events.nodes} hasFailed={icon === 'failed'} />}
+        {entries && entries.nodes.length > 0 && <Latest entries={entries.nodes} hasFailed={icon === 'failed'} />}
       </li>
     ))}
   </ul>

@@ -6,6 +6,16 @@ const OUTLINE = `
   tools { name calls failures durationMs firstId failureId }
   models lastId hasMore`;
 
+/** An entry of a session, with the beginnings of its texts. */
+export const entryOf = (maxLength: number) => `
+  __typename id databaseId turn startedAt lastEventId isFailed isOpen subagent { databaseId }
+  ... on UserMessage { text(maxLength: ${maxLength}) } ... on AgentMessage { text(maxLength: ${maxLength}) isFinal }
+  ... on Thinking { text(maxLength: ${maxLength}) } ... on SessionNote { text(maxLength: ${maxLength}) }
+  ... on ToolCall {
+    toolName input(maxLength: ${maxLength}) output(maxLength: ${maxLength}) exitCode durationMs startedSubagent { databaseId }
+  }`;
+export const ENTRY = entryOf(10_000);
+
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
   SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
@@ -84,10 +94,31 @@ export const FINDING = {
     session(id: $id) { id outline(after: $after) { ${OUTLINE} } }
   }`,
 
-  SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEventFilter) {
-    sessionEvents(sessionId: $id, first: $first, after: $after, filter: $filter) {
-      nodes { databaseId createdAt eventType messageId eventDataJson(maxLength: 40000) }
+  SessionEntries: `query SessionEntries($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEntryFilter) {
+    session(id: $id) { id entries(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+      nodes { ${ENTRY} }
+      pageInfo { hasNextPage hasPreviousPage endCursor }
+    } }
+  }`,
+
+  /** With its whole texts. */
+  SessionEntry: `query SessionEntry($id: ID!, $entryId: ID!) {
+    session(id: $id) { id entry(id: $entryId) {
+      __typename id databaseId ... on UserMessage { text } ... on AgentMessage { text } ... on Thinking { text } ... on SessionNote { text }
+      ... on ToolCall { input output }
+    } }
+  }`,
+
+  SessionEntryEvents: `query SessionEntryEvents($id: ID!, $entryId: ID!, $after: String) {
+    session(id: $id) { id entry(id: $entryId) {
+      __typename id databaseId events(first: 1000, after: $after) { nodes { id databaseId } pageInfo { hasNextPage endCursor } }
+    } }
+  }`,
+
+  SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEntryFilter) {
+    session(id: $id) { id entries(first: $first, after: $after, filter: $filter) {
+      nodes { __typename id databaseId ... on ToolCall { toolName input(maxLength: 40000) } }
       pageInfo { hasNextPage endCursor }
-    }
+    } }
   }`,
 } as const;

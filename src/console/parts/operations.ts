@@ -1,4 +1,4 @@
-import { FINDING } from './finding-operations.ts';
+import { ENTRY, FINDING, entryOf } from './finding-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from '../members/people-operations.ts';
 import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
@@ -7,11 +7,6 @@ import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
   state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
-
-/** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
-const eventOf = (maxLength: number) =>
-  `databaseId createdAt eventType messageId isSuperseded eventDataJson(maxLength: ${maxLength})`;
-const EVENT = eventOf(10_000);
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -31,8 +26,8 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
-/** What a session does, or why it failed, is in its latest events. Its latest error can be far before them: looking for it reads all. */
-const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${eventOf(1000)} } }`;
+/** What a session does, or why it failed, is in its latest entries. Its latest error can be far before them. */
+const WORKING = `id databaseId title agent lastSeenAt entries(last: 5) { nodes { ${entryOf(1000)} } }`;
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 
@@ -71,7 +66,7 @@ export const OPERATIONS = {
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
-      ${SESSION_ROW} redactedAt viewerCanDelete viewerCanHold
+      ${SESSION_ROW} turns redactedAt viewerCanDelete viewerCanHold
       description(maxLength: 20000) baseBranch branchName targetBranch externalUrl source { agent id }
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
@@ -98,13 +93,6 @@ export const OPERATIONS = {
     node(id: $id) { ... on PullRequest { diff { data(maxLength: 100000) } } }
   }`,
 
-  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
-    sessionEvents(sessionId: $id, first: $first, after: $after, last: $last, before: $before, filter: $filter) {
-      nodes { ${EVENT} }
-      pageInfo { hasNextPage hasPreviousPage endCursor }
-    }
-  }`,
-
   SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
     sessionEvents(sessionId: $id, first: 1, after: $after) { nodes {
       databaseId eventType provider messageId createdAt eventDataJson
@@ -112,7 +100,7 @@ export const OPERATIONS = {
   }`,
 
   FollowSession: `subscription FollowSession($id: ID!, $after: ID) {
-    sessionEvents(sessionId: $id, after: $after) { ${EVENT} }
+    sessionEntries(sessionId: $id, after: $after) { entries { ${ENTRY} } removedIds lastEventId }
   }`,
 
   RenameSession: `mutation RenameSession($id: ID!, $title: String!) {

@@ -24,14 +24,14 @@ export type FollowState = 'live' | 'reconnecting' | 'paused' | 'ended' | 'refuse
 type Resume = Readonly<Record<string, string>> | undefined;
 
 function resumeAfter(data: object): Resume {
-  if (!('sessionEvents' in data)) return undefined;
-  const { databaseId } = (data as Answers['FollowSession']).sessionEvents;
-  return { after: String(databaseId) };
+  if (!('sessionEntries' in data)) return undefined;
+  const { lastEventId } = (data as Answers['FollowSession']).sessionEntries;
+  return { after: lastEventId };
 }
 
 /**
- * Follows a subscription until it ends, is refused or is stopped. After a lost connection it continues: with the events of a session after the
- * last one, so that none is missed or repeated; others report `live` again, and the page loads again what it shows.
+ * Follows a subscription until it ends, is refused or is stopped. After a lost connection it continues: with what the events of a session
+ * after the last one have changed; others report `live` again, and the page loads again what it shows.
  * @returns a function that stops it
  */
 export function follow<Name extends OperationName>(

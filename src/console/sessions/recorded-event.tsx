@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
 import { run } from '../parts/api.ts';
-import { type EventContent, contentOf } from './event-content.ts';
 import type { Answers } from '../generated/operation-types.ts';
 
 /** Single events, loaded whole when the reader asks for them. */
@@ -18,20 +17,40 @@ async function load(sessionId: string, id: number): Promise<Recorded | string> {
 const jsonText = ({ databaseId: id, eventDataJson: eventData, ...fields }: Recorded): string =>
   JSON.stringify({ id, ...fields, eventData }, null, 2);
 
-interface EventJsonProps {
-  readonly sessionId: string;
-  readonly from: number;
-  readonly to: number;
+/** The ids of the events of an entry. */
+export async function eventIdsOf(sessionId: string, entryId: number): Promise<readonly number[]> {
+  let ids: readonly number[] = [];
+  for (let after: string | null = null, hasMore = true; hasMore;) {
+    const answer: Awaited<ReturnType<typeof run<'SessionEntryEvents'>>> = await run('SessionEntryEvents', {
+      id: sessionId,
+      entryId: String(entryId),
+      after,
+    });
+    const page = answer.data?.session?.entry?.events;
+    ids = ids.concat((page?.nodes ?? []).map(({ databaseId }) => databaseId));
+    after = page?.pageInfo.endCursor ?? null;
+    hasMore = page?.pageInfo.hasNextPage ?? false;
+  }
+  return ids;
 }
 
-/** The first event of an item as it was recorded, and on demand the last one, which has the complete text. */
-export function EventJson({ sessionId, from, to }: EventJsonProps) {
-  const [id, setId] = useState(from);
+interface EntryProps {
+  readonly sessionId: string;
+  readonly entryId: number;
+}
+
+/** The first event of an entry as it was recorded, and on demand the last one. */
+export function EventJson({ sessionId, entryId }: EntryProps) {
+  const [id, setId] = useState(entryId);
+  const [last, setLast] = useState(entryId);
   const [text, setText] = useState<string>();
+  useEffect(() => {
+    void eventIdsOf(sessionId, entryId).then((ids) => setLast(ids.at(-1) ?? entryId));
+  }, [sessionId, entryId]);
   useEffect(() => {
     void load(sessionId, id).then((found) => setText(typeof found === 'string' ? found : jsonText(found)));
   }, [sessionId, id]);
-  const other = id === from ? to : from;
+  const other = id === entryId ? last : entryId;
   return (
     <div class="raw">
       {text !== undefined && (
@@ -39,30 +58,23 @@ export function EventJson({ sessionId, from, to }: EventJsonProps) {
           {text}
         </pre>
       )}
-      {to !== from && (
+      {last !== entryId && (
         <button class="link" onClick={() => setId(other)}>
-          {other === to ? 'last' : 'first'}: event {other}
+          {other === last ? 'last' : 'first'}: event {other}
         </button>
       )}
     </div>
   );
 }
 
-interface WholeTextProps {
-  readonly sessionId: string;
-  readonly ids: readonly number[];
-}
-
-/** A button that loads the texts of an item, of which only the beginning is shown. */
-export function WholeText({ sessionId, ids }: WholeTextProps) {
+/** A button that loads the texts of an entry, of which only the beginning is shown. */
+export function WholeText({ sessionId, entryId }: EntryProps) {
   const [texts, setTexts] = useState<readonly string[]>();
   const show = async () => {
-    const found = await Promise.all([...new Set(ids)].map((id) => load(sessionId, id)));
-    setTexts(
-      found.flatMap((event) =>
-        typeof event === 'string' ? [event] : textsOf(contentOf({ ...event, messageId: null })),
-      ),
-    );
+    const { data, faults } = await run('SessionEntry', { id: sessionId, entryId: String(entryId) });
+    const entry = data?.session?.entry;
+    if (!entry) setTexts([faults[0]?.message ?? 'The entry was deleted.']);
+    else setTexts(entry.__typename === 'ToolCall' ? [entry.input, entry.output].filter(Boolean) : [entry.text]);
   };
   if (texts)
     return (
@@ -79,9 +91,4 @@ export function WholeText({ sessionId, ids }: WholeTextProps) {
       Only the beginning is shown. <Button onClick={() => void show()}>Show the whole text</Button>
     </p>
   );
-}
-
-function textsOf({ text, toolResult, message }: EventContent): readonly string[] {
-  const texts = [text, toolResult?.output].filter((each) => typeof each === 'string' && each !== '');
-  return texts.length > 0 ? (texts as string[]) : [message ?? ''];
 }

@@ -5,6 +5,7 @@ import type { DialogProps } from '../parts/form-button.tsx';
 import { TextField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { confirmDone } from '../parts/notices.tsx';
+import { eventIdsOf } from './recorded-event.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 
 interface RedactionProps extends DialogProps {
@@ -64,7 +65,7 @@ export function RedactText({ sessionId, marked, onDone, onClose }: TextProps) {
 }
 
 interface EventsProps extends RedactionProps {
-  readonly ids: readonly number[];
+  readonly entryIds: readonly number[];
 }
 
 /** So many events are redacted in one request. */
@@ -72,8 +73,10 @@ const BATCH = 1000;
 
 type Redaction = Answer<Answers['RedactSessionEvents']>;
 
-/** Redacts the events batch by batch. @returns the sums, or the first refusal */
-async function redactAll(sessionId: string, ids: readonly number[], idempotencyKey: string): Promise<Redaction> {
+/** Redacts the events of the entries batch by batch. @returns the sums, or the first refusal */
+async function redactAll(sessionId: string, entryIds: readonly number[], idempotencyKey: string): Promise<Redaction> {
+  let ids: readonly number[] = [];
+  for (const entryId of entryIds) ids = ids.concat(await eventIdsOf(sessionId, entryId));
   let sums: Redacted = { redactedEvents: 0, redactedTexts: 0 };
   for (let from = 0; ; from += BATCH) {
     const input = { sessionId, eventIds: ids.slice(from, from + BATCH).map(String) };
@@ -88,22 +91,22 @@ async function redactAll(sessionId: string, ids: readonly number[], idempotencyK
   }
 }
 
-/** Replaces all texts of some events. */
-export function RedactEvents({ sessionId, ids, onDone, onClose }: EventsProps) {
+/** Replaces all texts of the events of some entries. */
+export function RedactEvents({ sessionId, entryIds, onDone, onClose }: EventsProps) {
   const form = useForm({
     initial: {},
-    send: (_, { idempotencyKey }) => redactAll(sessionId, ids, idempotencyKey),
+    send: (_, { idempotencyKey }) => redactAll(sessionId, entryIds, idempotencyKey),
     onDone: (redacted) => {
       onClose();
       onDone();
       confirmRedacted(redacted);
     },
   });
-  const which =
-    ids.length === 1 ? `event ${ids[0]}` : `these ${counted(ids.length, 'event')}, ${ids[0]} to ${ids.at(-1)},`;
+  const isOne = entryIds.length === 1;
+  const which = isOne ? 'this entry' : `these ${entryIds.length} entries`;
   return (
     <FormDialog
-      title={ids.length === 1 ? 'Redact the event' : 'Redact the events'}
+      title={isOne ? 'Redact the entry' : 'Redact the entries'}
       submit="Redact"
       isDanger
       form={form}

@@ -1,10 +1,10 @@
 import { createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { FormButton } from '../parts/form-button.tsx';
-import { type TimelineItem, eventIdsOf } from './timeline.ts';
+import type { TimelineItem } from './timeline.ts';
 import { RedactText, RedactEvents } from './redaction-forms.tsx';
 
-/** Redaction in a timeline: of a marked text everywhere, and of events. */
+/** Redaction in a timeline: of a marked text everywhere, and of entries. */
 
 /** Called after a redaction. Undefined for readers who cannot redact. */
 export const RedactionContext = createContext<(() => void) | undefined>(undefined);
@@ -24,13 +24,13 @@ interface EventsProps {
   readonly items: readonly TimelineItem[];
 }
 
-/** Redacts all events of some items. */
+/** Redacts all events of some entries. */
 export function RedactEventsButton({ sessionId, items }: EventsProps) {
   const onRedacted = useContext(RedactionContext);
   if (!onRedacted) return null;
-  const ids = items.flatMap(eventIdsOf);
-  const label = ids.length === 1 ? 'Redact this event…' : `Redact these ${ids.length} events…`;
-  const props = { sessionId, ids, onDone: onRedacted };
+  const entryIds = items.map(({ id }) => id);
+  const label = items.length === 1 ? 'Redact this entry…' : `Redact these ${items.length} entries…`;
+  const props = { sessionId, entryIds, onDone: onRedacted };
   return <FormButton label={label} dialog={RedactEvents} props={props} />;
 }
 

@@ -12,10 +12,11 @@ const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 interface ContentsProps {
   readonly sessionId: string;
   readonly outline: Outline;
+  readonly turns: number;
 }
 
 /** Beside the timeline if the window is wide enough, else folded above it. */
-export function SessionContents({ sessionId, outline }: ContentsProps) {
+export function SessionContents({ sessionId, outline, turns }: ContentsProps) {
   const isWide = useMedia('(min-width: 1280px)');
   const { entries } = outline;
   if (entries.length === 0) return null;
@@ -30,23 +31,20 @@ export function SessionContents({ sessionId, outline }: ContentsProps) {
   return (
     <details class="contents folded">
       <summary>
-        Outline <span class="soft">{wordsOf(entries)}</span>
+        Outline <span class="soft">{wordsOf(entries, turns)}</span>
       </summary>
       {nav}
     </details>
   );
 }
 
-function wordsOf(entries: readonly Entry[]): string {
-  const turns = entries.filter(({ kind }) => kind === 'TURN').length;
-  const parts = [
-    turns > 0 && counted(turns, 'turn'),
-    entries.length > turns && counted(entries.length - turns, 'subagent'),
-  ];
+function wordsOf(entries: readonly Entry[], turns: number): string {
+  const subagents = entries.filter(({ kind }) => kind === 'SUBAGENT').length;
+  const parts = [turns > 0 && counted(turns, 'turn'), subagents > 0 && counted(subagents, 'subagent')];
   return parts.filter(Boolean).join(', ');
 }
 
-function Entries({ sessionId, outline }: ContentsProps) {
+function Entries({ sessionId, outline }: Omit<ContentsProps, 'turns'>) {
   const visible = useVisibleEvent();
   const rows = useMemo(() => rowsOf(outline), [outline]);
   const current = rows.findLastIndex(({ id }) => id <= visible);

@@ -1,19 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Fault, type Paused, query } from '../parts/api.ts';
-import type { TimelineEvent } from './event-content.ts';
+import type { Answers } from '../generated/operation-types.ts';
 import { type FollowState, follow } from '../parts/streams.ts';
+import type { Entry } from './timeline.ts';
 
-/** Loads the events of a session page by page, and follows them live once the latest ones are loaded. */
+/** Loads the entries of a session page by page, and follows them live once the latest ones are loaded. */
 
-/** So many pages use up the requests of a minute about when their events use up its cost. */
+/** So many pages use up the requests of a minute about when their entries use up its cost. */
 const PAGE = 250;
-/** Maximum number of loaded events. Adding more removes some at the other end, which are loaded again when the reader scrolls back. */
-const MAX_EVENTS = 4000;
+/** Maximum number of loaded entries. Adding more removes some at the other end, which are loaded again when the reader scrolls back. */
+const MAX_ENTRIES = 4000;
 /** Number of events to load before the wanted one. */
 const BEFORE_WANTED = 40;
 
-export interface LoadedEvents {
-  readonly events: readonly TimelineEvent[];
+export interface LoadedEntries {
+  readonly entries: readonly Entry[];
   readonly hasEarlier: boolean;
   readonly hasLater: boolean;
 }
@@ -30,19 +31,19 @@ interface Page {
   readonly before?: string;
 }
 
-interface SessionEvents {
-  readonly loaded: LoadedEvents;
+interface SessionEntries {
+  readonly loaded: LoadedEntries;
   readonly faults: readonly Fault[];
   /** Set while a page waits because the gateway cannot answer at present. It continues by itself. */
   readonly paused: Paused | undefined;
   readonly live: LiveState;
-  /** The wanted event, if it does not exist; then the latest events are loaded. */
+  /** The wanted event, if it does not exist; then the latest entries are loaded. */
   readonly missing: number | undefined;
-  /** Number of events that arrived since the page was opened. */
+  /** Number of entries that began since the page was opened. */
   readonly arrived: number;
-  /** Number of times that the loaded events were loaded again. */
+  /** Number of times that the loaded entries were loaded again. */
   readonly reloads: number;
-  /** Loads the events at another place, unless they are loaded already. */
+  /** Loads the entries at another place, unless they are loaded already. */
   readonly goTo: (start: Start) => Promise<void>;
   readonly loadLater: () => Promise<void>;
   readonly loadEarlier: () => Promise<void>;
@@ -52,15 +53,15 @@ interface Options {
   readonly start: Start;
   /** Changes when the session is finished or queued again. */
   readonly isFinished: boolean;
-  /** Changes when texts of the session were redacted: the loaded events are then loaded again. */
+  /** Changes when texts of the session were redacted: the loaded entries are then loaded again. */
   readonly redactedAt: string | null;
-  /** Called before loaded events are added or removed. */
+  /** Called before loaded entries are added or removed. */
   readonly onChange: () => void;
 }
 
-const NOTHING: LoadedEvents = { events: [], hasEarlier: false, hasLater: false };
+const NOTHING: LoadedEntries = { entries: [], hasEarlier: false, hasLater: false };
 
-export function useSessionEvents(id: string, { start, isFinished, redactedAt, onChange }: Options): SessionEvents {
+export function useSessionEntries(id: string, { start, isFinished, redactedAt, onChange }: Options): SessionEntries {
   const [loaded, setLoaded] = useState(NOTHING);
   const [missing, setMissing] = useState<number>();
   const [arrived, setArrived] = useState(0);
@@ -70,22 +71,22 @@ export function useSessionEvents(id: string, { start, isFinished, redactedAt, on
     leave();
     const found = await load(pageAt(next));
     if (!found) return;
-    const isMissing = typeof next === 'number' && !found.nodes.some(({ databaseId }) => databaseId >= next);
+    const isMissing = typeof next === 'number' && !found.nodes.some(({ lastEventId }) => Number(lastEventId) >= next);
     const shown = isMissing ? await load({ last: PAGE }) : found;
     if (!shown) return;
     setMissing(isMissing ? next : undefined);
     const { hasPreviousPage, hasNextPage } = shown.pageInfo;
     const isAfter = !isMissing && pageAt(next).after !== undefined;
-    setLoaded({ events: shown.nodes, hasEarlier: hasPreviousPage || isAfter, hasLater: hasNextPage });
+    setLoaded({ entries: shown.nodes, hasEarlier: hasPreviousPage || isAfter, hasLater: hasNextPage });
   };
   const loadLater = async () => {
-    const found = await load({ first: PAGE, after: cursorOf(lastIdOf(loaded)) });
+    const found = await load({ first: PAGE, after: cursorOf(idOf(loaded.entries.at(-1))) });
     if (!found) return;
     onChange();
     setLoaded((before) => withLater(before, found.nodes, found.pageInfo.hasNextPage));
   };
   const loadEarlier = async () => {
-    const found = await load({ last: PAGE, before: cursorOf(loaded.events[0]?.databaseId ?? 1) });
+    const found = await load({ last: PAGE, before: cursorOf(idOf(loaded.entries[0]) || 1) });
     if (!found) return;
     onChange();
     setLoaded((before) => withEarlier(before, found.nodes, found.pageInfo.hasPreviousPage));
@@ -96,7 +97,7 @@ export function useSessionEvents(id: string, { start, isFinished, redactedAt, on
     const fresh = await loadAgain(loaded, load);
     if (!fresh) return;
     onChange();
-    setLoaded((before) => ({ ...before, events: before.events.map((event) => fresh.get(event.databaseId) ?? event) }));
+    setLoaded((before) => ({ ...before, entries: before.entries.map((entry) => fresh.get(entry.id) ?? entry) }));
     onDone();
   });
   useEffect(() => {
@@ -104,12 +105,16 @@ export function useSessionEvents(id: string, { start, isFinished, redactedAt, on
     void goTo(start);
     return stop;
   }, [id]);
-  const append = (events: readonly TimelineEvent[]) => {
+  const latest = useRef(0);
+  const change = (batches: readonly Batch[]) => {
     onChange();
-    setArrived((count) => count + events.length);
-    setLoaded((before) => withLater(before, events, before.hasLater));
+    const began = batches.flatMap(({ entries }) => entries.map((entry) => idOf(entry)));
+    const known = Math.max(latest.current, idOf(loaded.entries.at(-1)));
+    setArrived((count) => count + new Set(began.filter((entry) => entry > known)).size);
+    latest.current = began.reduce((last, entry) => Math.max(last, entry), known);
+    setLoaded((before) => batches.reduce(withBatch, before));
   };
-  const live = useLiveEvents({ id, loaded, isFinished, append });
+  const live = useLiveEntries({ id, loaded, isFinished, change });
   return { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier };
 }
 
@@ -124,10 +129,10 @@ function useLoader(id: string) {
     const onPause = (next?: Paused) => {
       if (!signal.aborted) setPaused(next);
     };
-    const { data, faults: found } = await query('SessionEvents', { id, ...page }, { signal, onPause });
+    const { data, faults: found } = await query('SessionEntries', { id, ...page }, { signal, onPause });
     if (signal.aborted) return null;
     setFaults(found);
-    return data?.sessionEvents ?? null;
+    return data?.session?.entries ?? null;
   };
   const leave = () => {
     place.current.abort();
@@ -149,18 +154,18 @@ function useReloads(redactedAt: string | null, reload: (onDone: () => void) => P
   return reloads;
 }
 
-/** The loaded events, as they are now; undefined if the reader goes elsewhere meanwhile. */
+/** The loaded entries, as they are now; undefined if the reader goes elsewhere meanwhile. */
 async function loadAgain(
-  { events }: LoadedEvents,
-  load: (page: Page) => Promise<{ readonly nodes: readonly TimelineEvent[] } | null>,
+  { entries }: LoadedEntries,
+  load: (page: Page) => Promise<{ readonly nodes: readonly Entry[] } | null>,
 ) {
-  const fresh = new Map<number, TimelineEvent>();
-  const last = events.at(-1)?.databaseId ?? 0;
-  for (let after = (events[0]?.databaseId ?? 1) - 1; after < last;) {
+  const fresh = new Map<string, Entry>();
+  const last = idOf(entries.at(-1));
+  for (let after = idOf(entries[0]) - 1; after < last;) {
     const found = await load(pageAfter(after));
     if (!found) return undefined;
-    for (const event of found.nodes) fresh.set(event.databaseId, event);
-    after = found.nodes.at(-1)?.databaseId ?? last;
+    for (const entry of found.nodes) fresh.set(entry.id, entry);
+    after = idOf(found.nodes.at(-1)) || last;
   }
   return fresh;
 }
@@ -172,46 +177,55 @@ function pageAt(start: Start): Page {
 
 const pageAfter = (id: number): Page => (id > 0 ? { first: PAGE, after: cursorOf(id) } : { first: PAGE });
 
-/** Whether the events at this place are loaded. */
-function isLoaded(loaded: LoadedEvents, start: Start): boolean {
+/** Whether the entries at this place are loaded. */
+function isLoaded(loaded: LoadedEntries, start: Start): boolean {
   if (loaded === NOTHING) return false;
   return start === 'latest' ? isAtEnd(loaded) : start === 'first' ? !loaded.hasEarlier : hasEvent(loaded, start);
 }
 
-const isAtEnd = (loaded: LoadedEvents): boolean => loaded !== NOTHING && !loaded.hasLater;
+const isAtEnd = (loaded: LoadedEntries): boolean => loaded !== NOTHING && !loaded.hasLater;
 
-const hasEvent = ({ events }: LoadedEvents, id: number): boolean =>
-  id >= (events[0]?.databaseId ?? Infinity) && id <= (events.at(-1)?.databaseId ?? 0);
+const hasEvent = ({ entries }: LoadedEntries, id: number): boolean =>
+  entries.length > 0 && id >= idOf(entries[0]) && id <= lastEventOf(entries);
 
-interface LiveEvents {
+const idOf = (entry: Entry | undefined): number => Number(entry?.databaseId ?? 0);
+
+const lastEventOf = (entries: readonly Entry[]): number =>
+  entries.reduce((last, { lastEventId }) => Math.max(last, Number(lastEventId)), 0);
+
+type Batch = Pick<Answers['FollowSession']['sessionEntries'], 'entries' | 'removedIds'>;
+
+interface LiveEntries {
   readonly id: string;
-  readonly loaded: LoadedEvents;
+  readonly loaded: LoadedEntries;
   readonly isFinished: boolean;
-  readonly append: (events: readonly TimelineEvent[]) => void;
+  readonly change: (batches: readonly Batch[]) => void;
 }
 
 /** When a session is followed again that has ended, although this page does not know it as finished: it may be queued again by then. */
 const AGAIN_MS = 1000;
 
-/** Follows the session while its latest events are loaded. Events that arrive within one frame are appended together. */
-function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveState {
+/** Follows the session while its latest entries are loaded. What arrives within one frame is shown together. */
+function useLiveEntries({ id, loaded, isFinished, change }: LiveEntries): LiveState {
   const [live, setLive] = useState<LiveState>('loading');
   const [round, setRound] = useState(0);
   const canFollow = isAtEnd(loaded);
+  const latest = useRef(change);
+  latest.current = change;
   useEffect(() => {
     if (!canFollow) return undefined;
-    let waiting: TimelineEvent[] = [];
+    let waiting: Batch[] = [];
     let frame = 0;
     const draw = () => {
       frame = 0;
-      append(waiting);
+      latest.current(waiting);
       waiting = [];
     };
-    const onData = ({ sessionEvents }: { readonly sessionEvents: TimelineEvent }) => {
-      waiting.push(sessionEvents);
+    const onData = ({ sessionEntries }: { readonly sessionEntries: Batch }) => {
+      waiting.push(sessionEntries);
       frame ||= requestAnimationFrame(draw);
     };
-    const from = { id, after: cursorOf(lastIdOf(loaded)) };
+    const from = { id, after: cursorOf(seenOf(loaded.entries)) };
     let timer: ReturnType<typeof setTimeout> | undefined;
     const onState = (state: FollowState) => {
       setLive(state);
@@ -229,19 +243,38 @@ function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveStat
 
 const cursorOf = (eventId: number): string => String(eventId);
 
-const lastIdOf = ({ events }: LoadedEvents): number => events.at(-1)?.databaseId ?? 0;
+/** Calls can have ended since their page was loaded, if they are not longer ago than this. */
+const LOOK_BACK = 1000;
 
-/** Appends later events, and removes the earliest ones if there are too many. */
-function withLater(before: LoadedEvents, later: readonly TimelineEvent[], hasLater: boolean): LoadedEvents {
-  const known = lastIdOf(before);
-  const events = [...before.events, ...later.filter(({ databaseId }) => databaseId > known)];
-  const isTooMany = events.length > MAX_EVENTS;
-  return { events: events.slice(-MAX_EVENTS), hasEarlier: before.hasEarlier || isTooMany, hasLater };
+/** The last event of which all that it has changed is loaded. */
+function seenOf(entries: readonly Entry[]): number {
+  const last = lastEventOf(entries);
+  const seen = entries.reduce(
+    (least, { isOpen, lastEventId }) => (isOpen ? Math.min(least, Number(lastEventId)) : least),
+    last,
+  );
+  return Math.max(seen, last - LOOK_BACK);
 }
 
-/** Prepends earlier events, and removes the latest ones if there are too many. */
-function withEarlier(before: LoadedEvents, earlier: readonly TimelineEvent[], hasEarlier: boolean): LoadedEvents {
-  const events = [...earlier, ...before.events];
-  const isTooMany = events.length > MAX_EVENTS;
-  return { events: events.slice(0, MAX_EVENTS), hasEarlier, hasLater: before.hasLater || isTooMany };
+/** Appends later entries, and removes the earliest ones if there are too many. */
+function withLater(before: LoadedEntries, later: readonly Entry[], hasLater: boolean): LoadedEntries {
+  const known = idOf(before.entries.at(-1));
+  const entries = [...before.entries, ...later.filter((entry) => idOf(entry) > known)];
+  const isTooMany = entries.length > MAX_ENTRIES;
+  return { entries: entries.slice(-MAX_ENTRIES), hasEarlier: before.hasEarlier || isTooMany, hasLater };
+}
+
+/** Prepends earlier entries, and removes the latest ones if there are too many. */
+function withEarlier(before: LoadedEntries, earlier: readonly Entry[], hasEarlier: boolean): LoadedEntries {
+  const entries = [...earlier, ...before.entries];
+  const isTooMany = entries.length > MAX_ENTRIES;
+  return { entries: entries.slice(0, MAX_ENTRIES), hasEarlier, hasLater: before.hasLater || isTooMany };
+}
+
+/** Replaces what has changed, and appends what has begun. */
+function withBatch(before: LoadedEntries, { entries, removedIds }: Batch): LoadedEntries {
+  const [changed, removed] = [new Map(entries.map((entry) => [entry.id, entry])), new Set(removedIds)];
+  const known = before.entries.filter(({ id }) => !removed.has(id)).map((entry) => changed.get(entry.id) ?? entry);
+  const began = entries.toSorted((one, other) => idOf(one) - idOf(other));
+  return withLater({ ...before, entries: known }, began, before.hasLater);
 }

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Fault, query } from '../parts/api.ts';
 import { type DiffLine, editsOf } from './edits.ts';
-import { contentOf } from './event-content.ts';
 import { counted } from '../parts/amounts.ts';
 import { Empty, Faults, Loading } from '../parts/parts.tsx';
 import type { Outline } from './session-outline.ts';
@@ -43,9 +42,7 @@ export function SessionFiles({ id, outline }: FilesProps) {
     <div class="files">
       <Faults faults={faults} />
       {!isComplete && faults.length === 0 && <Loading />}
-      {isComplete && changes.length === 0 && (
-        <Empty>No tool has changed a file. Calls are found some seconds after they were recorded.</Empty>
-      )}
+      {isComplete && changes.length === 0 && <Empty>No tool has changed a file.</Empty>}
       {changes.length > 0 && (
         <p>
           {counted(files.size, 'file')} changed by {counted(changes.length, 'edit')}: <Signs changes={changes} />
@@ -107,7 +104,7 @@ function useChanges(id: string, names: readonly string[] | undefined): Found {
     const left = new AbortController();
     setFound(NOTHING);
     const read = async () => {
-      for (const name of names) await readCalls(id, name, left.signal, setFound);
+      await readCalls(id, names, left.signal, setFound);
       if (!left.signal.aborted) setFound((before) => ({ ...before, isComplete: true }));
     };
     void read();
@@ -118,48 +115,31 @@ function useChanges(id: string, names: readonly string[] | undefined): Found {
 
 async function readCalls(
   id: string,
-  name: string,
+  names: readonly string[],
   signal: AbortSignal,
   set: (change: (before: Found) => Found) => void,
 ): Promise<void> {
   let after: string | null = null;
   for (let count = 0; count < MAX_CALLS; count += PAGE) {
-    const filter = { text: `"${name.replaceAll('"', ' ')}"` };
+    const filter = { toolNames: names, isFailed: false };
     const answer: Awaited<ReturnType<typeof query<'SessionEdits'>>> = await query(
       'SessionEdits',
       { id, first: PAGE, after, filter },
       { signal },
     );
     if (signal.aborted) return;
-    const page = answer.data?.sessionEvents;
-    const calls = (page?.nodes ?? []).flatMap((event) => {
-      const { toolName, text, itemId } = contentOf(event);
-      return toolName === name && text !== null ? [{ eventId: event.databaseId, text, itemId }] : [];
-    });
-    const failed = await failedOf(
-      id,
-      calls.flatMap(({ itemId }) => itemId ?? []),
-      signal,
-    );
-    if (signal.aborted) return;
-    const changes = calls.flatMap(({ eventId, text, itemId }) =>
-      itemId !== null && failed.has(itemId) ? [] : editsOf(name, text).map((edit) => ({ ...edit, eventId })),
+    const page = answer.data?.session?.entries;
+    const changes = (page?.nodes ?? []).flatMap((entry) =>
+      entry.__typename === 'ToolCall'
+        ? editsOf(entry.toolName, entry.input).map((edit) => ({ ...edit, eventId: Number(entry.databaseId) }))
+        : [],
     );
     set((before) => ({
       ...before,
-      changes: [...before.changes, ...changes]
-        .toSorted((one, other) => one.eventId - other.eventId)
-        .slice(0, MAX_CALLS),
+      changes: [...before.changes, ...changes].slice(0, MAX_CALLS),
       faults: answer.faults,
     }));
     if (!page?.pageInfo.hasNextPage) return;
     after = page.pageInfo.endCursor;
   }
-}
-
-/** The calls that failed, which have changed nothing. */
-async function failedOf(id: string, itemIds: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
-  if (itemIds.length === 0) return new Set();
-  const { data } = await query('SessionEvents', { id, first: 200, filter: { itemIds, isError: true } }, { signal });
-  return new Set((data?.sessionEvents?.nodes ?? []).flatMap((event) => contentOf(event).itemId ?? []));
 }

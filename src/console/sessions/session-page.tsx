@@ -12,7 +12,7 @@ import { type Outline, type OutlineReader, createOutlineReader } from './session
 import { type Shown, Timeline } from './session-timeline.tsx';
 import { type FollowState, follow } from '../parts/streams.ts';
 import { useTabIcon } from '../parts/tab-icon.ts';
-import { withEvents } from './timeline.ts';
+import { itemOf } from './timeline.ts';
 import { failureIn } from './session-failure.ts';
 import { SessionHistory } from '../audit-log/history.tsx';
 import { SessionDetails } from './session-details.tsx';
@@ -108,6 +108,7 @@ function Content({ session, reload, faults }: ContentProps) {
               start={start}
               errors={errors}
               outline={outline}
+              turns={session.turns}
               onArrival={onArrival}
               onShown={setEvents}
             />
@@ -169,8 +170,8 @@ function useFailure({ databaseId: id, redactedAt }: Session, hasFailed: boolean)
   const [failure, setFailure] = useState<Failure>();
   useEffect(() => {
     if (!hasFailed) return setFailure(undefined);
-    return void run('SessionEvents', { id, last: 1, filter: { isError: true } }).then(({ data }) =>
-      setFailure(failureIn(withEvents([], data?.sessionEvents?.nodes ?? [])) ?? NO_FAILURE),
+    return void run('SessionEntries', { id, last: 1, filter: { isFailed: true } }).then(({ data }) =>
+      setFailure(failureIn((data?.session?.entries?.nodes ?? []).map(itemOf)) ?? NO_FAILURE),
     );
   }, [id, hasFailed, redactedAt]);
   return hasFailed ? failure : NO_FAILURE;

@@ -16,17 +16,21 @@ const EARLIER_EVENTS = 3;
 interface Props {
   readonly sessionId: string;
   readonly eventId: number;
-  readonly callId: string | null;
+  /** Whether it is the result of a call: its line can have those of others, too. */
+  readonly isOfCall: boolean;
 }
 
-export function Pictures({ sessionId, eventId, callId }: Props) {
+export function Pictures({ sessionId, eventId, isOfCall }: Props) {
   const [found, setFound] = useState<readonly string[]>();
   const [isBroken, setBroken] = useState(false);
   const show = async () => {
+    let callId: string | null = null;
     for (let id = eventId; id > Math.max(0, eventId - EARLIER_EVENTS); id--) {
       const { data } = await run('SessionEventJson', { id: sessionId, after: String(id - 1) });
-      const event = data?.sessionEvents?.nodes[0];
-      const pictures = picturesIn(fieldsOf(event?.eventDataJson), callId);
+      const recorded = fieldsOf(data?.sessionEvents?.nodes[0]?.eventDataJson);
+      const { itemId } = recorded;
+      if (isOfCall && typeof itemId === 'string') callId ??= itemId;
+      const pictures = picturesIn(recorded, callId);
       if (pictures.length > 0) return setFound(pictures);
     }
     setFound([]);

@@ -1,15 +1,16 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
 import { counted } from '../parts/amounts.ts';
 import { useFilter } from '../parts/filters.tsx';
 import { recordingCommand } from '../record/recording-command.ts';
 import { LoadMore } from '../parts/load-more.tsx';
 import { Empty, Faults, Loading, Waiting, Notice } from '../parts/parts.tsx';
-import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
+import { type LiveState, type Start, useSessionEntries } from './session-events.ts';
+import { itemOf } from './timeline.ts';
 import { usePlace } from './session-place.ts';
 import type { Outline } from './session-outline.ts';
 import { type Search, TimelineHead } from './timeline-head.tsx';
-import { TimelineItems, useItems } from './timeline-items.tsx';
+import { TimelineItems } from './timeline-items.tsx';
 import { eventInAddress, useWanted } from './wanted-event.ts';
 import { SessionStrip } from './session-strip.tsx';
 import { SessionLanes } from './session-lanes.tsx';
@@ -42,6 +43,8 @@ interface TimelineProps {
   readonly onShown: (shown: Shown) => void;
   /** What happens in the session as a whole; undefined until it is read. */
   readonly outline: Outline | undefined;
+  /** Null for a reader who may not read them. */
+  readonly turns: number | null;
 }
 
 /** The events of a session, or those that a search has found. */
@@ -76,10 +79,10 @@ interface EventsProps extends TimelineProps {
   readonly search: Search;
 }
 
-function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline, search }: EventsProps) {
+function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline, turns, search }: EventsProps) {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
-  const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEvents(
+  const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEntries(
     id,
     {
       start: wanted > 0 ? wanted : start,
@@ -88,9 +91,9 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       onChange: () => keep.current?.(),
     },
   );
-  const place = usePlace(loaded.events, loaded.events.length > 0 && !loaded.hasLater);
+  const place = usePlace(loaded.entries, loaded.entries.length > 0 && !loaded.hasLater);
   keep.current = place.keep;
-  const items = useItems(loaded.events);
+  const items = useMemo(() => loaded.entries.map(itemOf), [loaded.entries]);
   useWanted({ wanted, setWanted, start, goTo, items, isMissing: missing !== undefined, place });
   const unseen = useUnseen(arrived, place.isAtEnd);
   useEffect(() => onArrival(arrived), [arrived]);
@@ -98,7 +101,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
     await goTo('latest');
     place.goToEnd();
   };
-  const isEmpty = loaded.events.length === 0;
+  const isEmpty = loaded.entries.length === 0;
   const shown = isEmpty ? live !== 'loading' && 'nothing' : 'events';
   useEffect(() => onShown(shown), [shown]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
@@ -113,9 +116,9 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       </TimelineHead>
       {outline?.entries.some(({ kind }) => kind === 'SUBAGENT') && <SessionLanes sessionId={id} outline={outline} />}
       <Faults faults={faults} />
-      {missing !== undefined && <Notice>{missingWords(missing, loaded.events.at(-1)?.databaseId)}</Notice>}
+      {missing !== undefined && <Notice>{missingWords(missing, items.at(-1)?.lastId)}</Notice>}
       <div class={isEmpty ? '' : 'timeline-columns'}>
-        {outline && <SessionContents sessionId={id} outline={outline} />}
+        {outline && <SessionContents sessionId={id} outline={outline} turns={turns ?? 0} />}
         <div class="timeline-main">
           {loaded.hasEarlier && <LoadMore label="Earlier events" load={loadEarlier} isAutomatic />}
           {isEmpty && paused && <Loading paused={paused} />}

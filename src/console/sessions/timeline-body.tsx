@@ -13,13 +13,12 @@ const HAS_PICTURE = /\[(?:image|input_image)\b[^\]\n]{0,200}\]/;
 
 /** What a timeline shows of an item. */
 export function bodyOf(item: TimelineItem, sessionId: string) {
-  const { id, lastId } = item;
-  const callId = item.kind === 'tool' ? item.callId : null;
+  const { id, lastId, kind } = item;
   const rest = (
     <>
-      {item.isCut && <WholeText sessionId={sessionId} ids={[id, lastId]} />}
+      {item.isCut && <WholeText sessionId={sessionId} entryId={id} />}
       {HAS_PICTURE.test(item.kind === 'tool' ? item.output : item.text) && (
-        <Pictures sessionId={sessionId} eventId={lastId} callId={callId} />
+        <Pictures sessionId={sessionId} eventId={kind === 'tool' ? lastId : id} isOfCall={kind === 'tool'} />
       )}
     </>
   );
@@ -48,36 +47,19 @@ function thinking({ text }: Message) {
   );
 }
 
-function noteBody({ label, text, json, isError }: Note) {
-  if (text !== '')
-    return (
-      <>
-        <p class="note">
-          <span class="label">{label}</span>
-        </p>
-        <p class={isError ? 'text fault' : 'text note'}>{text}</p>
-      </>
-    );
-  if (json === '') return <p class="note">{label}</p>;
-  return (
-    <details class="note">
-      <summary>{label}</summary>
-      <pre tabindex={0} aria-label="Message">
-        {indented(json)}
-      </pre>
-    </details>
-  );
-}
+const noteBody = ({ text, isError }: Note) => <p class={isError ? 'text fault' : 'text note'}>{text}</p>;
 
 /** Length of a text that fits into one line at any width. */
 const SHORT = 30;
 /** Changes of at most this many lines are shown without a click. */
 const SMALL_EDIT = 40;
-const BADGES: Readonly<Record<string, string>> = { error: 'FAILED' };
+/** A longer output of a failed call is shown like that of others. */
+const MAX_REASON = 300;
 
 function toolBody(item: ToolCall, rest: VNode) {
-  const { name, input, status, output, error, exitCode, isError, at, endedAt } = item;
-  const took = endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(at);
+  const { name, input, output, exitCode, isError, isOpen, durationMs } = item;
+  const took = durationMs ?? 0;
+  const error = isError && output !== '' && output.length <= MAX_REASON && !output.includes('\n') ? output : null;
   const edits = editsOf(name, input);
   const changed = edits.reduce((sum, { lines }) => sum + lines.length, 0);
   const pretty = prettyOf(input);
@@ -93,7 +75,7 @@ function toolBody(item: ToolCall, rest: VNode) {
             {durationOf(took)}
           </span>
         )}
-        {status !== null && <Badge value={BADGES[status] ?? status.toUpperCase()} />}
+        <Badge value={isOpen ? 'RUNNING' : isError ? 'FAILED' : 'COMPLETED'} />
       </summary>
       {error !== null && <p class="fault">{error}</p>}
       {exitCode !== null && exitCode !== 0 && !error?.includes(String(exitCode)) && (
@@ -176,11 +158,6 @@ function prettyOf(input: string): string {
     return JSON.stringify(value, null, 2);
   if (entries.length === 1) return entries[0]?.[1] ?? '';
   return entries.map(([name, text]) => (text.includes('\n') ? `${name}:\n${text}` : `${name}: ${text}`)).join('\n');
-}
-
-function indented(json: string): string {
-  const value = jsonOf(json);
-  return value ? JSON.stringify(value, null, 2) : json;
 }
 
 const firstLine = (text: string): string => text.trim().split('\n', 1)[0]?.slice(0, 200) ?? '';

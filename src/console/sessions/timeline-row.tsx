@@ -33,12 +33,19 @@ export const TimelineRow = memo(function Row(props: RowProps) {
   const [isOpen, setOpen] = useState(false);
   const isError = item.kind !== 'message' && item.isError;
   const speaker = `by-${item.speaker.toLowerCase().replaceAll(/\W+/g, '-')}`;
-  const classes = ['item', item.kind, speaker, isError && 'error', isWanted && 'wanted', item.scope && 'delegated'];
+  const classes = [
+    'item',
+    item.kind,
+    speaker,
+    isError && 'error',
+    isWanted && 'wanted',
+    item.subagentId !== null && 'delegated',
+  ];
   return (
     <li id={`event-${item.id}`} class={classes.filter(Boolean).join(' ')} data-last={item.lastId}>
       <div class="item-head">
         <span class="speaker">{item.speaker}</span>
-        {item.scope !== null && <span class="scope">{scopeWords(item)}</span>}
+        {item.subagentId !== null && item.speaker !== 'Subagent' && <span class="scope">subagent</span>}
         {parentId !== undefined && (
           <a class="scope" href={`/sessions/${sessionId}#event-${parentId}`}>
             {parentName}
@@ -62,7 +69,7 @@ export const TimelineRow = memo(function Row(props: RowProps) {
         {shown(item, sessionId)}
         {isOpen && (
           <>
-            <EventJson sessionId={sessionId} from={item.id} to={item.lastId} />
+            <EventJson sessionId={sessionId} entryId={item.id} />
             <RedactEventsButton sessionId={sessionId} items={[item]} />
           </>
         )}
@@ -70,10 +77,6 @@ export const TimelineRow = memo(function Row(props: RowProps) {
     </li>
   );
 });
-
-/** The scope, unless the name of the speaker says it. */
-const scopeWords = ({ speaker, scope }: TimelineItem): string | null =>
-  speaker === 'Subagent' || speaker === 'Background task' ? null : scope;
 
 /** An item that cannot be shown must not hide the others: its event can still be opened. */
 function shown(item: TimelineItem, sessionId: string) {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { withEvents } from '../../../src/console/sessions/timeline.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession } from '../../support/fixtures/sessions.ts';
@@ -98,7 +97,7 @@ interface Read {
 }
 
 test.each(EVENTS)(
-  '%s is the same in outline, totals, filter, search, Markdown and console',
+  '%s is the same in outline, totals, filter, search, Markdown and entries',
   async (_, data, meaning) => {
     const { key } = await gateway.createKey();
     const id = await createSession(gateway, key, { title: 'one event' });
@@ -124,12 +123,16 @@ test.each(EVENTS)(
     expect(text.includes('Result')).toBe(endedCalls === 1);
     expect(text.includes('an error')).toBe(hasFailed && endedCalls === 1);
 
-    const event = { databaseId: 1, createdAt: '2030-01-01T00:00:00.000Z', eventType: 'x', messageId: null };
-    const [item] = withEvents([], [{ ...event, eventDataJson: data }]);
+    const { body } = await gateway.rest<{ items: { kind: string; isOpen: boolean; isFailed: boolean }[] }>(
+      'GET',
+      `/v1/sessions/${id}/entries`,
+      { key },
+    );
+    const [entry] = body.items;
     expect({
-      isMessage: item?.kind === 'message' && !item.isThinking,
-      hasEnded: item?.kind === 'tool' && item.endedAt !== null,
-      hasFailed: item?.kind !== 'message' && item?.isError === true,
-    }).toEqual({ isMessage: messages === 1, hasEnded: endedCalls === 1, hasFailed });
+      isMessage: entry?.kind.endsWith('Message'),
+      hasEnded: entry?.kind === 'toolCall' && !entry.isOpen,
+      isFailed: entry?.isFailed,
+    }).toEqual({ isMessage: messages === 1, hasEnded: endedCalls === 1, isFailed: hasFailed });
   },
 );

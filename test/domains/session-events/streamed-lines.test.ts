@@ -1,9 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
-import type { TimelineEvent } from '../../../src/console/sessions/event-content.ts';
-import { withEvents } from '../../../src/console/sessions/timeline.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
 import { STREAMING_FORMATS, type StreamingFormat, streamedMessage } from '../../support/fixtures/streamed-messages.ts';
+import { modelOf } from '../../support/oracles/entry-model.ts';
 import { sampled } from '../../support/sample.ts';
 
 /** Messages that an agent writes in parts: the parts are live, and the text so far is stored at its end and every 32 KiB. */
@@ -41,19 +40,12 @@ async function record(format: StreamingFormat, lines: readonly string[], perRequ
 const wholeTexts = (data: readonly Data[]) => data.flatMap(({ accumulatedText }) => accumulatedText ?? []);
 const partsOf = (data: readonly Data[]) => data.flatMap(({ delta }) => delta ?? []);
 
-/** What the console shows of a message that is still being written. */
-function shownOf(events: readonly object[]): string[] {
-  const timeline = (events as readonly { id: number; eventType: string; eventData: object }[]).map(
-    ({ id, eventType, eventData }): TimelineEvent => ({
-      databaseId: id,
-      eventType,
-      createdAt: '2026-11-01T10:00:00Z',
-      messageId: null,
-      eventDataJson: eventData,
-    }),
-  );
-  return withEvents([], timeline).flatMap((item) => (item.kind === 'message' ? [item.text] : []));
-}
+type Stored = Awaited<ReturnType<typeof readAll>>;
+const entriesOf = (events: Stored) => modelOf(events.map((event) => ({ ...event, data: event.eventData })));
+
+/** What entries have of a message that is still being written. */
+const shownOf = (events: Stored): string[] =>
+  entriesOf(events).flatMap(({ kind, text }) => (kind === 'agentMessage' || kind === 'thinking' ? [text] : []));
 
 sampled(test, 2).each(STREAMING_FORMATS)('%s: a message of 20,000 characters in 5,000 parts', async (format) => {
   const parts = Array.from({ length: 5000 }, (_, index) => String(index).padStart(4, ' '));
@@ -106,15 +98,6 @@ test('parts of a tool input are live, and shown until the whole input comes', as
       event('content_block_delta', { delta: { type: 'input_json_delta', partial_json: json } }),
     ),
   ]);
-  const [item] = withEvents(
-    [],
-    events.map(({ id, eventType, eventData }) => ({
-      databaseId: id,
-      eventType,
-      createdAt: '2026-11-01T10:00:00Z',
-      messageId: null,
-      eventDataJson: eventData,
-    })),
-  );
-  expect(item).toMatchObject({ kind: 'tool', name: 'Bash', input: '{"command":"ls"}' });
+  const [entry] = entriesOf(events);
+  expect(entry).toMatchObject({ kind: 'toolCall', toolName: 'Bash', text: '{"command":"ls"}' });
 });
