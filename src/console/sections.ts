@@ -13,6 +13,8 @@ import { McpConnectionPage } from './mcp-connections/mcp-connection-page.tsx';
 import { WebhooksPage } from './webhooks/webhooks-page.tsx';
 import { WebhookPage } from './webhooks/webhook-page.tsx';
 import { ApiKeysPage } from './api-keys/api-keys-page.tsx';
+import { AccessReviewPage } from './members/access-review-page.tsx';
+import { GroupsPage } from './members/groups-page.tsx';
 import { MembersPage } from './members/members-page.tsx';
 import { AuditLogPage } from './audit-log/audit-log-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
@@ -89,6 +91,14 @@ const SECTIONS: readonly Section[] = [
     list: ApiKeysPage,
   },
   { href: '/members', name: 'Members', list: MembersPage },
+  { href: '/groups', name: 'Groups', scope: 'ORGANIZATIONS_WRITE', isForAdministrators: true, list: GroupsPage },
+  {
+    href: '/access-review',
+    name: 'Access review',
+    scope: 'ORGANIZATIONS_WRITE',
+    isForAdministrators: true,
+    list: AccessReviewPage,
+  },
   {
     href: '/audit-log',
     name: 'Audit log',

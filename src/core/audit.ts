@@ -140,6 +140,7 @@ const WITH_ORIGIN: ReadonlySet<string> = new Set([
   'createServiceAccountApiKey',
   'connectApp',
   'exportOrganization',
+  'exportOrganizationMember',
   'exportAuditLog',
   'exportSession',
   'acceptOrganizationInvitation',
@@ -304,9 +305,7 @@ const COLUMNS: readonly {
 export const AUDIT_COLUMNS = COLUMNS.map(({ name }) => name);
 
 /** Writes an entry, in the transaction of the change. */
-export function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
-  return recordAudits(em, [entry]);
-}
+export const recordAudit = (em: EntityManager, entry: NewAuditEntry): Promise<void> => recordAudits(em, [entry]);
 
 /** Writes several entries with one statement. */
 export async function recordAudits(em: EntityManager, entries: readonly NewAuditEntry[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { type Access, type Actor, requireAccess } from './access.ts';
+import type { UserId } from './ids.ts';
 import type { OperationContext } from './operation.ts';
 import type { Columns } from './postgres/reading/columns.ts';
 import { type Order, type Page, type PageArguments, endCursorOf } from './postgres/reading/keyset.ts';
@@ -48,7 +49,9 @@ interface ExportedLines {
 /** Objects that belong to no other kind of lines. */
 interface Listed extends ExportedLines {
   readonly below?: undefined;
-  page(context: OperationContext, page: PageArguments): Promise<AnyPage>;
+  /** Whether it can be limited to what is of one person. */
+  readonly isOfPeople?: boolean;
+  page(context: OperationContext, page: PageArguments, personId?: UserId): Promise<AnyPage>;
 }
 
 /** Objects that follow the one to which they belong. */
@@ -68,7 +71,7 @@ export interface ExportedBelow extends ExportedLines {
 
 export type Exported = Listed | ExportedBelow;
 
-/** All objects of a list, the oldest first. */
+/** All objects of a list, the oldest first. `ofPerson` is the filter for those of a person; lists without it have none. */
 export function exportedList<Row extends object>(
   kind: string,
   list: {
@@ -77,9 +80,25 @@ export function exportedList<Row extends object>(
       asked: { readonly filter: object; readonly order: Order<never>; readonly page: PageArguments },
     ): Promise<Page<Row>>;
   },
-  { field = 'CREATED_AT', lineOf }: { readonly field?: string; readonly lineOf?: (row: Row) => object } = {},
+  {
+    field = 'CREATED_AT',
+    lineOf,
+    ofPerson,
+  }: {
+    readonly field?: string;
+    readonly lineOf?: (row: Row) => object;
+    readonly ofPerson?: (id: UserId) => object;
+  } = {},
 ): Exported {
   // Each list has this field, and no required condition.
   const order = { field, direction: 'ASC' } as Order<never>;
-  return { kind, page: (context, page) => list.page(context, { filter: {}, order, page }), ...(lineOf && { lineOf }) };
+  return {
+    kind,
+    isOfPeople: ofPerson !== undefined,
+    page: (context, page, personId) => {
+      const filter = personId === undefined ? {} : (ofPerson?.(personId) ?? {});
+      return list.page(context, { filter, order, page });
+    },
+    ...(lineOf && { lineOf }),
+  };
 }

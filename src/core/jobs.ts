@@ -18,6 +18,8 @@ export const QUEUES = [
   'organization-deletion',
   'event-purge',
   'object-deletion',
+  'member-data-deletion',
+  'organization-redaction',
   'session-purge',
   'retention',
   'maintenance',

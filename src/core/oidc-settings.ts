@@ -64,6 +64,14 @@ export const OIDC_ENVIRONMENT = {
    * provider that gives new subjects, such as Entra for a new application. The old subject is unlinked.
    */
   OIDC_RELINK_UNTIL: z.iso.date('must be a day such as 2026-12-31').optional(),
+  /**
+   * `true`: a sign-out also ends the session at the provider, and the provider ends sign-ins here (Back-Channel Logout 1.0) at
+   * `PUBLIC_URL/sign-in/oidc/logout`. Register that address, and `PUBLIC_URL/sign-in` as the address after a logout.
+   */
+  OIDC_LOGOUT: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(false),
   /** `true`: keys no longer sign browsers in, and people of `OIDC_DOMAINS` alone are invited, who accept with the identity provider. */
   OIDC_ONLY: z
     .enum(['true', 'false'], 'must be true or false')
@@ -101,6 +109,8 @@ export interface OidcSettings {
   readonly groupsMissing: 'none' | 'keep';
   readonly email: 'verified' | 'trusted';
   readonly relinkUntil: string | undefined;
+  /** Whether a sign-out ends the session at the provider, and the other way round. */
+  readonly logout: boolean;
 }
 
 /** Undefined without a provider. */
@@ -128,6 +138,7 @@ export function oidcSettings(config: Environment): OidcSettings | undefined {
     groupsMissing: config.OIDC_GROUPS_MISSING,
     email: config.OIDC_EMAIL,
     relinkUntil: config.OIDC_RELINK_UNTIL,
+    logout: config.OIDC_LOGOUT,
   };
 }
 
@@ -146,6 +157,7 @@ export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK
       ['OIDC_VIEWER_GROUPS', viewerGroups],
       ['OIDC_ALLOWED_GROUPS', config.OIDC_ALLOWED_GROUPS],
       ['OIDC_ONLY', config.OIDC_ONLY || undefined],
+      ['OIDC_LOGOUT', config.OIDC_LOGOUT || undefined],
       ['OIDC_KEYS_SLEEP_AFTER', config.OIDC_KEYS_SLEEP_AFTER || undefined],
     ] as const;
     const name = needing.find(([, value]) => value !== undefined)?.[0];

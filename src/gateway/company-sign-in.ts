@@ -6,10 +6,12 @@ import { ConfigurationError } from '../core/config.ts';
 import type { HttpHeaders } from '../core/http/messages.ts';
 import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
-import { causesOf } from '../core/errors.ts';
-import { apiKeyTopic } from '../domains/api-keys/public.ts';
+import { causesOf, notFound } from '../core/errors.ts';
+import type { ApiKeyId } from '../core/ids.ts';
+import { apiKeyTopic, readIdToken } from '../domains/api-keys/public.ts';
 import {
   RefusedIdentityError,
+  endProviderSessions,
   recordRefusedSignIn,
   revokeLeftovers,
   signInIdentity,
@@ -20,7 +22,7 @@ import { Organization } from '../domains/organizations/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './admission/cookies.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
-import { type Attempt, OidcClient, isContradiction } from './oidc-client.ts';
+import { type Attempt, OidcClient, type ProvenClaims, isContradiction } from './oidc-client.ts';
 
 /** What the browser keeps of an attempt, encrypted. */
 const attemptContent = z.strictObject({
@@ -34,6 +36,9 @@ const attemptContent = z.strictObject({
 });
 
 const PLACE = { table: 'sign_in_attempt', row: 'cookie', field: 'content' };
+/** A longer ID token is no hint: it does not fit into an address. */
+const MAX_HINT = 6_000;
+const idTokenOf = (id: ApiKeyId) => ({ table: 'api_key', row: id, field: 'id_token' });
 const ATTEMPT_SECONDS = 10 * 60;
 /** Attempts of one browser at once, such as in several tabs. Each has a cookie. */
 const ATTEMPTS = 4;
@@ -121,13 +126,17 @@ export class CompanySignIn {
     const { sql, browserSessions, database, notifier, now, newId, hasOlderProcess } = this.#dependencies;
     const context = { now, newId, hasOlderProcess, ...request };
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
-    const claims = await this.#required().complete(answer, attempt);
+    const proven = await this.#required().complete(answer, attempt);
+    const { claims } = proven;
     const settings = this.#settings();
     const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions
-      .start((em, signIn) => signInIdentity(em, context, { claims, settings, signIn }), {
-        ...request,
-        before,
-      })
+      .start(
+        async (em, begun) => {
+          const signIn = { ...begun, ...(await this.#keptOf(begun.id, proven)) };
+          return signInIdentity(em, context, { claims, settings, signIn });
+        },
+        { ...request, before },
+      )
       .catch(async (error: unknown) => {
         if (error instanceof RefusedIdentityError) await this.#recordRefusal(error, claims.sub, request);
         throw error;
@@ -139,6 +148,37 @@ export class CompanySignIn {
       for (const keyId of [...revoked, ...more]) notifier.publish(apiKeyTopic(keyId));
     }
     return { cookie, next, notice };
+  }
+
+  /** What a sign-in keeps of the provider, to end the session there. */
+  async #keptOf(id: ApiKeyId, { claims: { sid }, idToken }: ProvenClaims) {
+    if (!this.#settings().logout) return {};
+    const sealed = idToken.length > MAX_HINT ? null : await this.#dependencies.secrets.seal(idToken, idTokenOf(id));
+    return { providerSession: typeof sid === 'string' ? sid : null, idToken: sealed };
+  }
+
+  /** Where the browser ends the session at the provider after a sign-out; undefined if that is not needed. @throws OidcError */
+  async endOf(id: ApiKeyId): Promise<string | undefined> {
+    const { sql, secrets } = this.#dependencies;
+    const sealed = this.settings?.logout ? await readIdToken(sql, id) : undefined;
+    if (sealed == null) return undefined;
+    const idToken = await secrets.open(sealed, idTokenOf(id));
+    return (await this.#required().endOf(idToken, `${publicUrlOf(this.#dependencies)}/sign-in`))?.href;
+  }
+
+  /** Ends what a logout token of the provider names. @throws OidcError; NotFoundError without OIDC_LOGOUT */
+  async logOut(token: string, request: SignInRequest): Promise<void> {
+    if (!this.settings?.logout) throw notFound('page');
+    const { database, sql, notifier, now, newId } = this.#dependencies;
+    const logout = { ...(await this.#required().readLogout(token)), issuer: this.settings.issuer };
+    const ended = await database.em
+      .fork()
+      .transactional((em) => endProviderSessions(em, { now, newId, ...request }, logout));
+    await settleChanges(
+      sql,
+      ended.map(({ userId }) => userId),
+    );
+    for (const { id } of ended) notifier.publish(apiKeyTopic(id));
   }
 
   /** If the entry cannot be written, the answer stays the same. */

@@ -1,5 +1,7 @@
+import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { DomainError, causesOf } from '../core/errors.ts';
+import { isObject } from '../core/is-object.ts';
 import type { OidcSettings } from '../core/oidc-settings.ts';
 import { LargeAnswerError, type Outbound, OutboundError } from '../core/outbound/outbound.ts';
 import { WORK } from '../core/work-budget.ts';
@@ -34,6 +36,21 @@ export interface OidcParts {
   readonly now: () => Date;
 }
 
+/** The claims of a person, and the ID token that has proven them. */
+export interface ProvenClaims {
+  readonly claims: Claims;
+  readonly idToken: string;
+}
+
+/** What a logout token ends: a session, or all of a subject. */
+export interface Logout {
+  readonly id: string;
+  readonly subject: string | undefined;
+  readonly session: string | undefined;
+  readonly expiresAt: Date;
+}
+
+const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 const HOUR_MS = 3_600_000;
 const TIMEOUT_MS = 10_000;
 /** Seconds by which the clocks of the provider and the gateway may differ. */
@@ -45,6 +62,7 @@ export class OidcClient {
   #known: { readonly until: number; readonly configuration: Promise<oidc.Configuration> } | undefined;
   /** The answers of the token endpoint to attempts that are not completed yet, by their verifier. */
   readonly #answers = new Map<string, Response>();
+  #keys: { readonly address: string; readonly keys: ReturnType<typeof createRemoteJWKSet> } | undefined;
   #running = 0;
 
   constructor(parts: OidcParts) {
@@ -74,7 +92,7 @@ export class OidcClient {
   }
 
   /** Exchanges the code of a callback. @throws OidcError */
-  complete(answer: URLSearchParams, { state, nonce, verifier }: Attempt): Promise<Claims> {
+  complete(answer: URLSearchParams, { state, nonce, verifier }: Attempt): Promise<ProvenClaims> {
     return this.#bounded(async () => {
       let configuration = await this.#configuration();
       const url = new URL(this.#parts.redirectUri());
@@ -99,11 +117,59 @@ export class OidcClient {
       // The package compares it only where a token has several audiences.
       if (claims.azp !== undefined && claims.azp !== this.#parts.settings.clientId)
         throw new OidcError('untrusted', 'unexpected azp');
-      if (this.#isComplete(claims) || !configuration.serverMetadata().userinfo_endpoint) return claims;
+      const idToken = tokens.id_token ?? '';
+      if (this.#isComplete(claims) || !configuration.serverMetadata().userinfo_endpoint) return { claims, idToken };
       // Some providers put only the subject into the token.
       const userinfo = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-      return mergedClaims(claims, userinfo, this.#parts.settings.email);
+      return { claims: mergedClaims(claims, userinfo, this.#parts.settings.email), idToken };
     });
+  }
+
+  /** The address that ends the session at the provider; undefined where it has none. @throws OidcError */
+  endOf(idToken: string, returnTo: string): Promise<URL | undefined> {
+    return this.#bounded(async () => {
+      const configuration = await this.#configuration();
+      const { end_session_endpoint: address } = configuration.serverMetadata();
+      if (!isAddress(address, new URL(this.#parts.settings.issuer).protocol)) return undefined;
+      return oidc.buildEndSessionUrl(configuration, { id_token_hint: idToken, post_logout_redirect_uri: returnTo });
+    });
+  }
+
+  /** Checks a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6). @throws OidcError */
+  readLogout(token: string): Promise<Logout> {
+    return this.#bounded(async () => {
+      const { issuer, clientId: audience } = this.#parts.settings;
+      const metadata = (await this.#configuration()).serverMetadata();
+      const { id_token_signing_alg_values_supported: algorithms = ['RS256'] } = metadata;
+      const { payload, protectedHeader } = await jwtVerify(token, this.#keysAt(metadata.jwks_uri ?? ''), {
+        issuer,
+        audience,
+        // Whoever knows the secret of the client could sign with the others.
+        algorithms: algorithms.filter((name) => !/^(?:none|HS\d+)$/.test(name)),
+        requiredClaims: ['iat', 'exp', 'jti'],
+        maxTokenAge: '1 hour',
+        clockTolerance: CLOCK_TOLERANCE,
+        currentDate: this.#parts.now(),
+      });
+      const { sub, sid, jti = '', exp = 0, events, nonce } = payload;
+      const isTyped = protectedHeader.typ === undefined || /^(?:logout\+jwt|JWT)$/i.test(protectedHeader.typ);
+      const isLogout = isObject(events) && isObject(events[LOGOUT_EVENT]);
+      if (!isTyped || !isLogout || nonce !== undefined) throw new OidcError('untrusted', 'no logout token');
+      if (sid !== undefined && typeof sid !== 'string') throw new OidcError('untrusted', 'unexpected sid');
+      if (sub === undefined && sid === undefined) throw new OidcError('untrusted', 'neither sub nor sid');
+      return { id: jti, subject: sub, session: sid, expiresAt: new Date(exp * 1000) };
+    });
+  }
+
+  /** The keys of the provider, which are read again where a token names another one. */
+  #keysAt(address: string): ReturnType<typeof createRemoteJWKSet> {
+    if (this.#keys?.address !== address) {
+      // The package gives what `fetch` takes.
+      const read = (url: string, init: unknown) => this.#send(url, init as RequestInit);
+      const keys = createRemoteJWKSet(new URL(address), { timeoutDuration: TIMEOUT_MS, [customFetch]: read });
+      this.#keys = { address, keys };
+    }
+    return this.#keys.keys;
   }
 
   /** Whether the ID token says all that the sign-in needs. */
@@ -188,12 +254,13 @@ function basic(secret: string): oidc.ClientAuth {
 const methodsOf = ({ token_endpoint_auth_methods_supported: methods }: Readonly<oidc.ServerMetadata>) =>
   methods ?? ['client_secret_basic'];
 
+const isAddress = (address: string | undefined, protocol: string): boolean =>
+  address !== undefined && URL.canParse(address) && ['https:', protocol].includes(new URL(address).protocol);
+
 /** What the sign-in needs of the metadata and they lack. Browsers are sent to the first address. */
 function faultOf(metadata: Readonly<oidc.ServerMetadata>, protocol: string): string | undefined {
   for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
-    const address = metadata[name] ?? '';
-    const isAllowed = URL.canParse(address) && ['https:', protocol].includes(new URL(address).protocol);
-    if (!isAllowed) return `have no valid ${name}`;
+    if (!isAddress(metadata[name], protocol)) return `have no valid ${name}`;
   }
   const { response_types_supported: types = ['code'], code_challenge_methods_supported: methods = ['S256'] } = metadata;
   if (!types.includes('code')) return 'do not list the response type code';

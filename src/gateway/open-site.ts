@@ -43,6 +43,15 @@ export function openSite(dependencies: Dependencies, clientLimits: ClientLimits)
           complete: (visit) => company.complete(attempt, answer, visit),
         };
       },
+      endOf: async (id, { requestId }) => {
+        try {
+          return await company.endOf(id);
+        } catch (error) {
+          dependencies.log.warn({ err: error, requestId }, 'the session at the identity provider was not ended');
+          return undefined;
+        }
+      },
+      logOut: (token, visit) => company.logOut(token, visit),
       countAttempt: (kind, { clientAddress }) => {
         if (!company.settings) throw notFound('identity provider');
         const excess = clientLimits.count(kind, clientAddress);

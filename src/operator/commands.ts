@@ -9,7 +9,7 @@ import { planMigrations } from '../core/postgres/migrations.ts';
 import { VERSION } from '../core/version.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
-import { extendApiKey, revokeAnyApiKey } from '../domains/api-keys/public.ts';
+import { extendApiKey, forgetIdTokens, revokeAnyApiKey } from '../domains/api-keys/public.ts';
 import { createSignInLink, unlinkIdentities } from '../domains/identities/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
@@ -223,6 +223,7 @@ const resumeHint = (path: string): string =>
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {
   const rotated = await rotateSecrets(database.em, secrets);
   const answers = await rotateAnswers(database.em, secrets);
+  await forgetIdTokens(database.em.fork());
   const entry = operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null });
   if (rotated + answers > 0) await recordAudit(database.em.fork(), entry);
   return { rotated, answers, keyId: secrets.currentKeyId };

@@ -66,7 +66,12 @@ export async function issueKey(
       (await ensureMember(
         em,
         { organization: found.organization, user },
-        { role: found.isNew ? 'admin' : role, otherwise: 'member', at: now() },
+        {
+          role: found.isNew ? 'admin' : role,
+          otherwise: 'member',
+          origin: found.isNew ? 'created' : 'operator',
+          at: now(),
+        },
       ));
     const organizationId = wanted.allOrganizations ? null : (found?.organization.id ?? null);
     const scopes =

@@ -14,6 +14,8 @@ const PAGES = [
   ['/webhooks', 'Webhooks'],
   ['/api-keys', 'API keys'],
   ['/members', 'Members'],
+  ['/groups', 'Groups'],
+  ['/access-review', 'Access review'],
   ['/audit-log', 'Audit log'],
   ['/usage', 'Usage'],
 ] as const;

@@ -33,6 +33,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/groups/:groupId deleteGroup 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
+    DELETE /v1/organizations/:organizationId/members/:userId/data deleteOrganizationMemberData 202 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId deleteSession 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId/hold releaseSession 204 | 400 401 403 404 409 413 415 429 500 503
@@ -45,6 +46,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /events/2026-03/event-definitions/:eventName readEventDefinition 200 | 400 401 403 404 429 500 503
     GET /events/event-occurrences/2026-03 searchEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /events/event-occurrences/2026-03/event-types listEventTypes 200 | 400 401 403 404 429 500 503
+    GET /v1/access-review readAccessReview 200 | 400 401 403 404 429 500 503
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/audit-log listAuditLog 200 | 400 401 403 404 429 500 503
     GET /v1/connected-apps listConnectedApps 200 | 400 401 403 404 429 500 503
@@ -58,6 +60,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/organizations/:organizationId/export exportOrganization 200 | 400 401 403 404 409 429 500 503
     GET /v1/organizations/:organizationId/key-policy readOrganizationKeyPolicy 200 | 400 401 403 404 429 500 503
+    GET /v1/organizations/:organizationId/members/:userId/export exportOrganizationMember 200 | 400 401 403 404 429 500 503
     GET /v1/organizations/:organizationId/retention readOrganizationRetention 200 | 400 401 403 404 429 500 503
     GET /v1/service-accounts listServiceAccounts 200 | 400 401 403 404 429 500 503
     GET /v1/service-accounts/:serviceAccountId/api-keys listServiceAccountApiKeys 200 | 400 401 403 404 429 500 503

@@ -38,6 +38,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     sessionEvents: ['filter', 'orderBy', 'sessionId'],
   },
   Session: {
+    accesses: ['filter', 'orderBy'],
     artifacts: ['filter', 'orderBy'],
     entries: ['filter'],
     events: ['filter', 'orderBy'],

@@ -3,7 +3,9 @@ import type { Answers } from '../generated/operation-types.ts';
 import type { DialogProps } from '../parts/form-button.tsx';
 import { SelectField, TextField, useField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import type { Scope, ScopeText } from '../parts/scopes.ts';
+import { type Scope, type ScopeText, grantableScopes } from '../parts/scopes.ts';
+import { useRole } from '../parts/caller.ts';
+import type { Role } from '../parts/parts.tsx';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 90;
@@ -104,12 +106,14 @@ interface CreateKeyProps extends DialogProps {
   readonly caller: CallingKey;
   readonly textOf: (scope: Scope) => ScopeText;
   /** Whose key it becomes; undefined for the caller. */
-  readonly serviceAccount?: { readonly id: string; readonly name: string; readonly role: string };
+  readonly serviceAccount?: { readonly id: string; readonly name: string; readonly role: Role };
   readonly onCreated: (key: string) => void;
 }
 
 /** The form that creates an API key. */
 export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }: CreateKeyProps) {
+  const own = useRole();
+  const role = serviceAccount?.role ?? own;
   const later = new Date(Date.now() + DEFAULT_DAYS * DAY_MS);
   const isLater = caller.expiresAt === null || new Date(caller.expiresAt) > later;
   const initial = {
@@ -147,13 +151,10 @@ export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }
       onClose={onClose}
     >
       <TextField name="name" label="Name" isRequired help="What it is for, such as the program that uses it." />
-      <ScopesField
-        scopes={serviceAccount?.role === 'ADMIN' ? [...caller.scopes, 'SCIM'] : caller.scopes}
-        textOf={textOf}
-      />
+      <ScopesField scopes={grantableScopes(caller.scopes, role, serviceAccount !== undefined)} textOf={textOf} />
       <SelectField name="expiresAt" label="Expires" choices={[...EXPIRIES, ['none', never]]} />
       {expiresAt === 'date' && <TextField name="date" label="Last day" type="date" isRequired />}
-      {!serviceAccount && <SelectField name="place" label="Valid in" choices={PLACES} />}
+      {!serviceAccount && role !== 'VIEWER' && <SelectField name="place" label="Valid in" choices={PLACES} />}
     </FormDialog>
   );
 }

@@ -1,6 +1,9 @@
 import { FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 
-const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error deletedOrganizationId isOfObject';
+const REVIEWED = `nodes { role origin joinedAt suspendedAt lastSeenAt apiKeyCount identities { issuer } user { id name email } }
+  pageInfo { hasNextPage endCursor }`;
+
+const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error kind';
 
 /** The operations about members, invitations, organizations and the own account. */
 export const PEOPLE_OPERATIONS = {
@@ -19,6 +22,33 @@ export const PEOPLE_OPERATIONS = {
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
+
+  AccessReview: `query AccessReview($first: Int!, $after: String, $suspended: Boolean!) {
+    viewer { organization { id
+      members(first: $first, after: $after) @skip(if: $suspended) { ${REVIEWED} }
+      suspendedMembers(first: $first, after: $after) @include(if: $suspended) { ${REVIEWED} }
+    } }
+  }`,
+
+  Groups: `query Groups($first: Int!, $after: String) {
+    viewer { organization { id groups(first: $first, after: $after, orderBy: { field: NAME, direction: ASC }) {
+      nodes { id name externalName isManagedBySCIM updatedAt
+        members(first: 100) { totalCount nodes { ... on User { id name email } ... on ServiceAccount { id displayName } } } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  GroupChoices: `query GroupChoices($first: Int!, $after: String) {
+    viewer { organization { id members(first: $first, after: $after) {
+      nodes { user { id name email } } pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  CreateGroup: `mutation CreateGroup($input: CreateGroupInput!) { createGroup(input: $input) { __typename ${FAULT} } }`,
+
+  UpdateGroup: `mutation UpdateGroup($input: UpdateGroupInput!) { updateGroup(input: $input) { __typename ${LOCK_FAULT} } }`,
+
+  DeleteGroup: `mutation DeleteGroup($id: ID!) { deleteGroup(input: { groupId: $id }) { __typename ${FAULT} } }`,
 
   ReactivateMember: `mutation ReactivateMember($userId: ID!) {
     reactivateOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }

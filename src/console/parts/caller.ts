@@ -11,6 +11,9 @@ export const CallerContext = createContext<Viewer | undefined>(undefined);
 export const useScope = (scope: Viewer['scopes'][number]): boolean =>
   useContext(CallerContext)?.scopes.includes(scope) ?? false;
 
+/** The role of the caller; null where they act in no organization. */
+export const useRole = () => useContext(CallerContext)?.role;
+
 /** Whether a caller has the role of an administrator, or acts in no organization. */
 export const isAdministrator = (viewer: Pick<Viewer, 'role'> | undefined): boolean =>
   viewer?.role == null || viewer.role === 'ADMIN';

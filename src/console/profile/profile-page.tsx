@@ -28,8 +28,13 @@ import { CreateOrganization } from '../organizations/organization-forms.tsx';
 type Viewer = Answers['Profile']['viewer'];
 type Organization = Viewer['organizations']['nodes'][number];
 type SignIn = NonNullable<Answers['SignIns']['viewer']['signIns']>['nodes'][number];
-const subjectOf = ({ deletedOrganizationId, isOfObject }: Job) =>
-  isOfObject ? 'Occurrences of an object' : deletedOrganizationId === null ? 'Your account' : 'An organization';
+const SUBJECTS: Readonly<Record<Job['kind'], string>> = {
+  ACCOUNT: 'Your account',
+  ORGANIZATION: 'An organization',
+  OBJECT: 'Occurrences of an object',
+  MEMBER_DATA: 'Private sessions of a person',
+  REDACTION: 'A text in all sessions, redacted',
+};
 
 type Job = NonNullable<Answers['DeletionJobs']['viewer']['deletionJobs']>['nodes'][number];
 
@@ -212,11 +217,11 @@ function Deletions({ list, mayCancel }: DeletionsProps) {
       reload();
       return refusalOf(data?.cancelUserDeletion, faults);
     };
-    const isCancelable = mayCancel && job.deletedOrganizationId === null && !job.isOfObject && job.state === 'QUEUED';
+    const isCancelable = mayCancel && job.kind === 'ACCOUNT' && job.state === 'QUEUED';
     return (
       <tr key={job.id}>
         <td class="wide">
-          {subjectOf(job)} {job.error !== null && <div class="fault">{job.error}</div>}
+          {SUBJECTS[job.kind]} {job.error !== null && <div class="fault">{job.error}</div>}
         </td>
         <td>
           <Badge value={job.state} />

@@ -54,11 +54,14 @@ export function ndjsonFile<Row>(
     name,
     batches,
     toLine,
+    headers = ndjsonHeaders(name),
     onLeave,
   }: {
     readonly name: string;
     readonly batches: Batches<Row>;
+    /** Without the end of the line. */
     readonly toLine: (row: Row) => string;
+    readonly headers?: Readonly<Record<string, string>>;
     readonly onLeave?: () => void;
   },
 ): HttpAnswer {
@@ -66,7 +69,7 @@ export function ndjsonFile<Row>(
     context.budget.close();
     onLeave?.();
   };
-  return answerWith(textStream(textsOf(context, batches, toLine), leave), { headers: ndjsonHeaders(name) });
+  return answerWith(textStream(textsOf(context, batches, toLine), leave), { headers });
 }
 
 async function* textsOf<Row>(context: OperationContext, batches: Batches<Row>, toLine: (row: Row) => string) {

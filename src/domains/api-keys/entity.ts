@@ -27,6 +27,9 @@ const ApiKeySchema = defineEntity({
     expiresAt: p.datetime().nullable(),
     lastUsedAt: p.datetime().nullable(),
     revokedAt: p.datetime().nullable(),
+    /** Of a sign-in with the identity provider, with OIDC_LOGOUT: the id of the session there, and the ID token, encrypted. */
+    providerSession: p.text().nullable(),
+    idToken: p.text().nullable(),
     createdAt: p.datetime(),
   },
   uniques: [{ name: 'api_key_hash_unique', properties: ['hash'] }],
@@ -35,6 +38,11 @@ const ApiKeySchema = defineEntity({
     { name: 'api_key_user_index', properties: ['user'] },
     // For administrators, who see the unbound keys of members, but not their many sign-ins.
     { name: 'api_key_unbound_index', properties: ['user'], where: `organization_id is null and kind = 'KEY'` },
+    {
+      name: 'api_key_provider_session_index',
+      properties: ['providerSession'],
+      where: 'provider_session is not null',
+    },
     { name: 'api_key_signed_in_with_index', properties: ['signedInWith'], where: 'signed_in_with_id is not null' },
     { name: 'api_key_sign_in_expiry_index', properties: ['expiresAt'], where: `kind = 'SIGN_IN'` },
     { name: 'api_key_grant_expiry_index', properties: ['expiresAt'], where: `kind = 'OAUTH_GRANT'` },

@@ -18,9 +18,10 @@ export const apiKeys = {
   exports: [
     {
       kind: 'apiKey',
-      page: (context, page) =>
+      isOfPeople: true,
+      page: (context, page, personId) =>
         API_KEYS.page(context, {
-          filter: { kind: 'KEY' },
+          filter: { kind: 'KEY', ...(personId !== undefined && { ownerIds: [personId] }) },
           order: { field: 'CREATED_AT', direction: 'ASC' },
           page,
         }),

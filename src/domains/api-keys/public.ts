@@ -34,10 +34,14 @@ export {
 } from './queries.ts';
 export { apiKeyDocument, createdApiKeyDocument, toApiKey, toCreatedApiKey } from './documents.ts';
 export {
+  type OfProvider,
   beginPersonalSignIn,
   beginSignIn,
   deleteOldCredentials,
+  endProvided,
   endSignIn,
   endSignInsOfMember,
+  forgetIdTokens,
   listSignIns,
+  readIdToken,
 } from './sign-ins.ts';

@@ -17,9 +17,10 @@ import { ForbiddenError, notFound } from '../../core/errors.ts';
 const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
 /** A credential without its hash. A row has the selected columns only; without a selection it has all of these. */
-export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
+export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, (typeof HIDDEN)[number]>;
+const HIDDEN = ['hash', 'providerSession', 'idToken'] as const;
 
-const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !== 'hash');
+const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => !HIDDEN.some((hidden) => hidden === name));
 
 export type ApiKeyOrderField = 'CREATED_AT' | 'NAME';
 

@@ -5,6 +5,7 @@ import { type OperationContext, defineOperation } from '../../core/operation.ts'
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { User } from '../users/public.ts';
@@ -46,10 +47,16 @@ export async function beginSignIn(
   return signIn;
 }
 
+/** What a sign-in keeps of the session at an identity provider: its id, and the encrypted ID token. */
+export interface OfProvider {
+  readonly providerSession?: string | null;
+  readonly idToken?: string | null;
+}
+
 /** Creates the sign-in of a person without a key, in the caller's transaction, which has locked the account. It has all rights of the person. */
 export function beginPersonalSignIn(
   em: EntityManager,
-  { at, ...given }: { id: ApiKeyId; user: User; name: string; at: Date; expiresAt: Date },
+  { at, ...given }: { id: ApiKeyId; user: User; name: string; at: Date; expiresAt: Date } & OfProvider,
 ): void {
   em.persist(
     em.create(ApiKey, { ...given, kind: 'SIGN_IN', preview: '', scopes: [...SCOPES_OF_PEOPLE], createdAt: at }),
@@ -113,6 +120,34 @@ export async function endSignInsOfMember(
   await blockKeys(em, organizationId, { userId, kind: 'SIGN_IN' });
   return [...ended.map(({ id }) => id), ...altogether, ...(await unboundKeysOf(em, [userId]))];
 }
+
+/**
+ * Ends the sign-ins of a session at an identity provider, or without one all sign-ins and grants of a person, in the caller's transaction.
+ * @returns those that have ended
+ */
+export async function endProvided(
+  em: EntityManager,
+  { userId, session }: { readonly userId: UserId | undefined; readonly session: string | undefined },
+  at: Date,
+): Promise<{ id: ApiKeyId; userId: UserId }[]> {
+  let ending = em
+    .getKysely<Readable<ApiKeyTables>>()
+    .updateTable('api_key')
+    .set({ revoked_at: at })
+    .where('revoked_at', 'is', null)
+    .where('kind', '<>', 'KEY');
+  if (userId !== undefined) ending = ending.where('user_id', '=', userId);
+  if (session !== undefined) ending = ending.where('provider_session', '=', session);
+  return ending.returning(['id', 'user_id as userId']).execute();
+}
+
+/** The encrypted ID token of a sign-in, ended or not. */
+export const readIdToken = async (reader: Sql, id: ApiKeyId): Promise<string | null | undefined> =>
+  (await reader.first(db.selectFrom('api_key').select('id_token as idToken').where('id', '=', id)))?.idToken;
+
+/** For a rotation of secrets: ID tokens are not encrypted again, because they are of use for hours only. */
+export const forgetIdTokens = (em: EntityManager): Promise<number> =>
+  em.nativeUpdate(ApiKey, { idToken: { $ne: null } }, { idToken: null });
 
 /** Notifies the live streams of a key that was revoked, and of its sign-ins. */
 export async function publishRevocation(

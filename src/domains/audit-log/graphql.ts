@@ -11,12 +11,15 @@ import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
 import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
-import { listType } from '../../core/graphql/lists.ts';
+import { listBelow, listType } from '../../core/graphql/lists.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { apiKeyField } from '../api-keys/graphql.ts';
 import { READ_API_KEYS } from '../api-keys/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { ActorType } from '../organizations/graphql/actors.ts';
+import { SessionType } from '../sessions/graphql/types.ts';
+import { READ_SESSIONS } from '../sessions/public.ts';
 import { auditEntryFilter } from './input.ts';
 import {
   AUDIT_TEXTS as TEXTS,
@@ -26,7 +29,7 @@ import {
   labelOf,
 } from './documents.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
-import type { AuditEntryRow } from './queries.ts';
+import { type AuditEntryRow, SESSION_ACCESSES } from './queries.ts';
 
 const SourceEnum = enumOf('AuditSource', 'Where a change came from.', AUDIT_SOURCES, {
   request: 'A request of the GraphQL or REST API.',
@@ -175,3 +178,12 @@ const AUDIT_ENTRY_LIST = listType(AuditEntryType, {
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
 });
 organizationList('auditLog', AUDIT_ENTRY_LIST, listAuditEntries);
+
+builder.objectField(SessionType, 'accesses', (t) =>
+  listBelow(t, AUDIT_ENTRY_LIST, {
+    description:
+      'Which administrators have read the session while it was a private one of somebody else (`readPrivateSession`): events, entries, description, diffs or an export, at most once a day (UTC) for each. Empty for those who are neither its creator nor administrator.',
+    extensions: refusable(READ_SESSIONS),
+    rows: SESSION_ACCESSES,
+  }),
+);

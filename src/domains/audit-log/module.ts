@@ -32,6 +32,8 @@ export const auditLog = {
     ofUser: [deletionStep('audit entries', (context, { id }) => forgetUserInEntries(context, id, DELETION_BATCH))],
     ofOrganization: [deletionStep('audit entries', ({ em }, { id }) => deleteEntriesOf(em, id, DELETION_BATCH))],
   },
-  exports: [exportedList('auditEntry', AUDIT_ENTRIES, { field: 'OCCURRED_AT' })],
+  exports: [
+    exportedList('auditEntry', AUDIT_ENTRIES, { field: 'OCCURRED_AT', ofPerson: (id) => ({ actorIds: [id] }) }),
+  ],
   replays: {},
 } as const satisfies Module;

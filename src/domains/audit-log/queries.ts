@@ -9,14 +9,16 @@ import type { OperationContext } from '../../core/operation.ts';
 import { numberRows } from '../../core/postgres/numbering.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
+import { defineList, inActingOrganization, tablesOf } from '../../core/postgres/reading/lists.ts';
+import type { Condition, WhereColumn } from '../../core/postgres/reading/conditions.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
+import { READ_PRIVATE_SESSION, type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
 import type { ActorRow, UserRow, UserTables } from '../users/public.ts';
 import type { AuditStreamTables, ErasedActorTables } from './entity.ts';
 import { type AuditEntryFilter, type FollowAuditLogInput, MAX_PAGE } from './input.ts';
 
-const db = queriesOn<AuditTables & ApiKeyTables & UserTables & ErasedActorTables & AuditStreamTables>();
+const db = queriesOn<AuditTables & ApiKeyTables & UserTables & ErasedActorTables & AuditStreamTables & SessionTables>();
 
 /** An entry and the account that owns its key. It is null for deleted accounts, the command line and jobs. */
 export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId' | 'number'> {
@@ -69,26 +71,55 @@ const COMMON = {
   reach: inActingOrganization,
 } as const;
 
+type ConditionsOf = (on: WhereColumn<keyof AuditEntryRow>) => {
+  readonly [Name in keyof AuditEntryConditions]-?: Condition<AuditEntryConditions[Name]>;
+};
+const conditionsOf: ConditionsOf = ({ oneOf, between }) => ({
+  actorIds: (userIds) => sql`k.user_id = any(${userIds}::uuid[])`,
+  operations: oneOf('operation'),
+  isRefused: { inText: (isRefused) => (isRefused ? sql`a.refusal is not null` : sql`a.refusal is null`) },
+  isRecording: {
+    inText: (isRecording) =>
+      isRecording ? sql`a.operation = any(${RECORDING_OPERATIONS}::text[])` : sql`a.${sql.raw(IS_NOT_RECORDING)}`,
+  },
+  targetIds: oneOf('targetId', 'uuid'),
+  sources: oneOf('source'),
+  ...between('occurred', 'occurredAt'),
+  ids: oneOf('id', 'uuid'),
+  moments: (moments, value) =>
+    sql`(a.occurred_at, a.id) in (select * from unnest(${moments}::timestamptz[], ${value('ids')}::uuid[]))`,
+});
+
+const ORDERS = { OCCURRED_AT: { occurredAt: 'timestamptz' } } as const;
+
 /** The entries of the acting organization. */
 export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(ENTRIES, {
   ...COMMON,
-  filter: ({ oneOf, between }) => ({
-    actorIds: (userIds) => sql`k.user_id = any(${userIds}::uuid[])`,
-    operations: oneOf('operation'),
-    isRefused: { inText: (isRefused) => (isRefused ? sql`a.refusal is not null` : sql`a.refusal is null`) },
-    isRecording: {
-      inText: (isRecording) =>
-        isRecording ? sql`a.operation = any(${RECORDING_OPERATIONS}::text[])` : sql`a.${sql.raw(IS_NOT_RECORDING)}`,
-    },
-    targetIds: oneOf('targetId', 'uuid'),
-    sources: oneOf('source'),
-    ...between('occurred', 'occurredAt'),
-    ids: oneOf('id', 'uuid'),
-    moments: (moments, value) =>
-      sql`(a.occurred_at, a.id) in (select * from unnest(${moments}::timestamptz[], ${value('ids')}::uuid[]))`,
-  }),
-  orders: { OCCURRED_AT: { occurredAt: 'timestamptz' } },
+  filter: conditionsOf,
+  orders: ORDERS,
 });
+
+const ACCESSES = ENTRIES.where('a.operation', '=', sql.lit(READ_PRIVATE_SESSION));
+
+/** Which administrators have read a private session, for whoever can change it. */
+export const SESSION_ACCESSES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(
+  ACCESSES.innerJoin('session as s', (join) =>
+    join.onRef('s.id', '=', 'a.target_id').onRef('s.organization_id', '=', 'a.organization_id'),
+  ),
+  {
+    ...COMMON,
+    below: {
+      parent: 'targetId',
+      own: tablesOf(ACCESSES),
+      parents: tablesOf(db.selectFrom('session as s')),
+      parentId: 's.id',
+    },
+    reach: ({ actor }) => changeableBy(callerOf(actor)),
+    reachAlias: 's',
+    filter: conditionsOf,
+    orders: ORDERS,
+  },
+);
 
 type FollowedRow = AuditEntryRow & { readonly number: number };
 interface FollowedConditions extends Pick<FollowAuditLogInput, 'operations'> {

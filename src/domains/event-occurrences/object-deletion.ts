@@ -8,7 +8,7 @@ import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { defineOperation } from '../../core/operation.ts';
 import { eraseLateAnswers } from '../../core/stored-answers.ts';
 import { WORK } from '../../core/work-budget.ts';
-import { DeletionJob, deletionJobTopic, lockJob } from '../user-deletions/public.ts';
+import { DeletionJob, runDeletion } from '../user-deletions/public.ts';
 import { type DeleteObjectOccurrencesInput, FORMS, deleteObjectOccurrencesInput } from './input.ts';
 import { DELETE_OBJECTS } from './policy.ts';
 import { definitionsOfObjects, deleteIdentifiersOfObject, deleteOccurrencesOf, findObject } from './object-queries.ts';
@@ -37,6 +37,7 @@ export const deleteObjectOccurrences = defineOperation({
       userId: actor.userId,
       organizationId,
       object,
+      kind: 'object',
       isOfObject: true,
       state: 'queued',
       questionnaire: null,
@@ -65,25 +66,12 @@ function digestOf(input: DeleteObjectOccurrencesInput): string {
 export const objectDeletionJob = jobHandler({
   queue: 'object-deletion',
   data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
-  run: async (context, { deletionJobId }) => {
-    const { em, notifier } = context;
-    const job = await em.fork().transactional(async (transaction) => {
-      const locked = await lockJob(transaction, deletionJobId);
-      if (locked?.state === 'queued') locked.start(context.now());
-      return locked;
-    });
-    if (job?.state === 'running') {
-      notifier.publish(deletionJobTopic(deletionJobId));
-      await deleteObject(context, job);
-      await finish(context, deletionJobId);
-    }
-    notifier.publish(deletionJobTopic(deletionJobId));
-  },
+  run: (context, { deletionJobId }) => runDeletion(context, deletionJobId, (job) => deleteObject(context, job)),
 });
 
 async function deleteObject({ em, sql, signal }: JobContext, job: DeletionJob): Promise<void> {
   const { organizationId, object, createdAt: until } = job;
-  if (organizationId == null || object == null) return;
+  if (organizationId == null || object == null || !('objectIds' in object)) return;
   const exhaust = async (deleteSome: () => Promise<number>) => {
     do signal.throwIfAborted();
     while ((await deleteSome()) > 0);
@@ -100,12 +88,4 @@ async function deleteObject({ em, sql, signal }: JobContext, job: DeletionJob): 
   await exhaust(() => deleteIdentifiersOfObject(em.fork(), organizationId, object, until));
   // Of changes whose answers have occurrences or identifiers.
   await eraseLateAnswers(em.fork(), organizationId, []);
-}
-
-async function finish({ em, now }: JobContext, id: DeletionJobId): Promise<void> {
-  await em.fork().transactional(async (transaction) => {
-    const job = await lockJob(transaction, id);
-    if (job?.state !== 'running') return;
-    job.finish('done', now());
-  });
 }

@@ -2,7 +2,8 @@
 
 export { type Claims, RefusedIdentityError, hasAddress, isOverflow, isSubject, mergedClaims } from './claims.ts';
 export type { IdentityTables } from './entity.ts';
-export { readOwnIdentities } from './queries.ts';
+export { identitiesOf, readOwnIdentities } from './queries.ts';
+export { endProviderSessions } from './provider-logout.ts';
 export { type NewSignIn, recordRefusedSignIn } from './recorded-sign-ins.ts';
 export { signInIdentity, signInWithLink } from './sign-in.ts';
 export { unlinkIdentities } from './unlink.ts';

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type AuditTarget, auditEntry, recordAudit, recordAudits } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import type { OfProvider } from '../api-keys/public.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
 import { Membership, Organization } from '../organizations/public.ts';
@@ -12,7 +13,7 @@ import { Identity } from './entity.ts';
 export type SignInContext = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'> &
   Partial<Pick<OperationContext, 'client'>>;
 
-export interface NewSignIn {
+export interface NewSignIn extends OfProvider {
   readonly id: ApiKeyId;
   readonly expiresAt: Date;
 }

@@ -226,7 +226,8 @@ async function applyRoles(
   const isDemoted = before !== null && ROLES.indexOf(role) > ROLES.indexOf(before.role);
   if (role === 'viewer' && (await hasOlderProcess(KNOWS_VIEWERS))) return { ...UNCHANGED, notice: NOTICES.upgrade };
   try {
-    await ensureMember(em, { organization, user }, { role, otherwise: 'member', at: now() });
+    const origin = group === undefined ? ('provider' as const) : ('group' as const);
+    await ensureMember(em, { organization, user }, { role, otherwise: 'member', origin, at: now() });
   } catch (error) {
     if (error instanceof ConflictError) return { ...UNCHANGED, notice: NOTICES.lastAdministrator };
     throw error;

@@ -207,7 +207,7 @@ async function join(
 ): Promise<AcceptedInvitation> {
   const organization = await em.findOneOrFail(Organization, { id: organizationId });
   await refuseSuspended(em, organizationId, user.id);
-  em.create(Membership, { organization, user, role, createdAt: now() });
+  em.create(Membership, { organization, user, role, origin: 'invited', createdAt: now() });
   return { invitationId, email, organization, role };
 }
 

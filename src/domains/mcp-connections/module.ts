@@ -37,6 +37,8 @@ export const mcpConnections = {
       ),
     ],
   },
-  exports: [exportedList('mcpConnection', MCP_CONNECTIONS, { lineOf: toConnection })],
+  exports: [
+    exportedList('mcpConnection', MCP_CONNECTIONS, { lineOf: toConnection, ofPerson: (id) => ({ ownerIds: [id] }) }),
+  ],
   replays: { McpServer: requireStillManaged },
 } as const satisfies Module;

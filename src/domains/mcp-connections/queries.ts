@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type McpConnectionId, isUuid } from '../../core/ids.ts';
+import { type McpConnectionId, type UserId, isUuid } from '../../core/ids.ts';
 import type { Actor } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
@@ -60,33 +60,35 @@ const visibleConnections = (actor: Actor) => db.selectFrom('mcp_connection as c'
 export type McpConnectionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
 /** The connections that the caller can see. */
-export const MCP_CONNECTIONS = defineList<McpConnectionRow, McpConnectionFilter, McpConnectionOrderField>()(
-  db.selectFrom('mcp_connection as c'),
-  {
-    name: 'MCP_CONNECTION',
-    alias: 'c',
-    columns: [...SHOWN, 'issuer', 'listVersion'],
-    expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'`, listVersion: () => LIST_VERSION },
-    reach: ({ actor }) => reachedBy(actor),
-    values: ({ now }) => ({ now: now() }),
-    filter: ({ oneOf, containing, between }) => ({
-      types: oneOf('type'),
-      visibilities: oneOf('visibility'),
-      // The status that `standingOf` gives.
-      statuses: (statuses, value) =>
-        sql`case when c.status = 'PENDING_AUTHORIZATION' and c.authorization_expires_at <= ${value('now')}::timestamptz
+export const MCP_CONNECTIONS = defineList<
+  McpConnectionRow,
+  McpConnectionFilter & { readonly ownerIds?: readonly UserId[] },
+  McpConnectionOrderField
+>()(db.selectFrom('mcp_connection as c'), {
+  name: 'MCP_CONNECTION',
+  alias: 'c',
+  columns: [...SHOWN, 'issuer', 'listVersion'],
+  expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'`, listVersion: () => LIST_VERSION },
+  reach: ({ actor }) => reachedBy(actor),
+  values: ({ now }) => ({ now: now() }),
+  filter: ({ oneOf, containing, between }) => ({
+    ownerIds: oneOf('ownerId', 'uuid'),
+    types: oneOf('type'),
+    visibilities: oneOf('visibility'),
+    // The status that `standingOf` gives.
+    statuses: (statuses, value) =>
+      sql`case when c.status = 'PENDING_AUTHORIZATION' and c.authorization_expires_at <= ${value('now')}::timestamptz
           then 'AUTHORIZATION_REQUIRED' else c.status end = any(${statuses}::text[])`,
-      search: containing('name'),
-      ...between('created', 'createdAt'),
-    }),
-    orders: {
-      NAME: { name: 'text' },
-      CREATED_AT: { createdAt: 'timestamptz' },
-      UPDATED_AT: { updatedAt: 'timestamptz' },
-    },
-    otherwise: { field: 'NAME', direction: 'ASC' },
+    search: containing('name'),
+    ...between('created', 'createdAt'),
+  }),
+  orders: {
+    NAME: { name: 'text' },
+    CREATED_AT: { createdAt: 'timestamptz' },
+    UPDATED_AT: { updatedAt: 'timestamptz' },
   },
-);
+  otherwise: { field: 'NAME', direction: 'ASC' },
+});
 
 /** The connections that the caller can see and whose id or name is one of the references. */
 export function findReferenced(

@@ -1,20 +1,23 @@
 import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { enumOf } from '../../core/graphql/enums.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation, one } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { type FieldsOf, nodeType } from '../../core/graphql/nodes.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { type MemberCredential, apiKeyRow, credentialsOf, lastUsesOf } from '../api-keys/public.ts';
 import {
   ADMINISTER_ORGANIZATION,
+  MEMBER_ORIGINS,
   type Membership,
   createOrganizationWithKeyInput,
   mayAdminister,
   organizationRow,
 } from '../organizations/public.ts';
+import { accessOf } from './access-review.ts';
 import { createOrganization } from './organization-creation.ts';
 import { UserType } from '../users/graphql.ts';
 import { listType } from '../../core/graphql/lists.ts';
@@ -50,11 +53,66 @@ const CredentialType = builder.objectRef<MemberCredential>('MemberCredential').i
   }),
 });
 
+const MemberOriginEnum = enumOf('MemberOrigin', 'Why somebody is a member, or has the role.', MEMBER_ORIGINS, {
+  created: 'They have created the organization.',
+  invited: 'They have accepted an invitation.',
+  provider: 'They have signed in with the identity provider.',
+  group: 'A group of the identity provider has given the role.',
+  scim: 'SCIM provisions them.',
+  operator: 'The command line has made them a member.',
+});
+
 const OF_ADMINISTRATORS = {
   ...OWN_STATEMENT,
   ...refusable(ADMINISTER_ORGANIZATION),
   ...needs<MemberRow>('organizationId', 'userId'),
 };
+
+/** What administrators see of the access of a member. */
+function accessFields(t: FieldsOf<MemberRow>) {
+  return {
+    lastSeenAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'When the member last sent a request with a key, a sign-in or a connected app that acts in the organization, at most a minute late. Null if they never did.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) =>
+        (await resolveBatched({ context, info }, userId, lastUsesOf(context, organizationId))) ?? null,
+    }),
+    origin: t.field({
+      type: MemberOriginEnum,
+      nullable: true,
+      description: 'Why the person is a member, or has the role. Null for members of before this was kept.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) =>
+        (await resolveBatched({ context, info }, userId, accessOf(context, organizationId)))?.origin ?? null,
+    }),
+    apiKeyCount: t.int({
+      description: 'How many API keys of the member act in the organization.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) =>
+        (await resolveBatched({ context, info }, userId, accessOf(context, organizationId)))?.apiKeys ?? 0,
+    }),
+    signIns: t.field({
+      type: [CredentialType],
+      description: 'The open sign-ins of the member in browsers, newest first.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) => [
+        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'SIGN_IN'))) ?? []),
+      ],
+    }),
+    connectedApps: t.field({
+      type: [CredentialType],
+      description: 'The clients to which the member has given access in the organization, newest first.',
+      extensions: OF_ADMINISTRATORS,
+      resolve: async ({ organizationId, userId }, _, context, info) => [
+        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'OAUTH_GRANT'))) ??
+          []),
+      ],
+    }),
+  };
+}
 
 export const MemberType = nodeType<MemberRow>('OrganizationMember', {
   description: 'The membership of a user in an organization. `id` identifies the membership, not the user; see `user`.',
@@ -95,32 +153,7 @@ export const MemberType = nodeType<MemberRow>('OrganizationMember', {
       resolve: ({ organizationId }, _, { actor }) => mayAdminister(actor, organizationId),
     }),
     joinedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user joined the organization.' }),
-    lastSeenAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description:
-        'When the member last sent a request with a key, a sign-in or a connected app that acts in the organization, at most a minute late. Null if they never did.',
-      extensions: OF_ADMINISTRATORS,
-      resolve: async ({ organizationId, userId }, _, context, info) =>
-        (await resolveBatched({ context, info }, userId, lastUsesOf(context, organizationId))) ?? null,
-    }),
-    signIns: t.field({
-      type: [CredentialType],
-      description: 'The open sign-ins of the member in browsers, newest first.',
-      extensions: OF_ADMINISTRATORS,
-      resolve: async ({ organizationId, userId }, _, context, info) => [
-        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'SIGN_IN'))) ?? []),
-      ],
-    }),
-    connectedApps: t.field({
-      type: [CredentialType],
-      description: 'The clients to which the member has given access in the organization, newest first.',
-      extensions: OF_ADMINISTRATORS,
-      resolve: async ({ organizationId, userId }, _, context, info) => [
-        ...((await resolveBatched({ context, info }, userId, credentialsOf(context, organizationId, 'OAUTH_GRANT'))) ??
-          []),
-      ],
-    }),
+    ...accessFields(t),
     suspendedAt: t.expose('suspendedAt', {
       type: 'DateTime',
       nullable: true,

@@ -13,6 +13,6 @@ export const memberships = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
-  exports: [exportedList('member', MEMBERS, { field: 'JOINED_AT' })],
+  exports: [exportedList('member', MEMBERS, { field: 'JOINED_AT', ofPerson: (id) => ({ userIds: [id] }) })],
   replays: {},
 } as const satisfies Module;

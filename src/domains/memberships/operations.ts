@@ -169,16 +169,17 @@ export const listMembers = defineOperation({
 export async function ensureMember(
   em: EntityManager,
   { organization, user }: { organization: Organization; user: User },
-  { role, otherwise, at }: { role: Role | undefined; otherwise: Role; at: Date },
+  { role, otherwise, origin, at }: { role: Role | undefined; otherwise: Role; origin: Membership['origin']; at: Date },
 ): Promise<Membership> {
   const membership = await em.findOne(Membership, { organization, user });
   if (!membership) await refuseSuspended(em, organization.id, user.id);
-  if (!membership) return em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
+  if (!membership) return em.create(Membership, { organization, user, role: role ?? otherwise, origin, createdAt: at });
   if (role === undefined || role === membership.role) return membership;
   await lockOrganization(em, organization.id);
   await em.refresh(membership);
   await refuseLastAdmin(em, membership);
   membership.give(role, at);
+  if (origin === 'group') membership.origin = origin;
   return membership;
 }
 

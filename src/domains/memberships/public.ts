@@ -3,4 +3,5 @@
 export { ScimUser, SuspendedMembership, type SuspensionTables } from './entity.ts';
 export { endMembership, ensureMember } from './operations.ts';
 export { READ_MEMBERS, refuseLastAdmin } from './policy.ts';
+export { MEMBERS, SUSPENDED_MEMBERS } from './queries.ts';
 export { reactivateMember, refuseSuspended, suspendMember } from './suspension.ts';

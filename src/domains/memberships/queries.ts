@@ -5,6 +5,7 @@ import { type Readable, type RowOf, asRow, contains, queriesOn } from '../../cor
 import type { Membership, OrganizationTables } from '../organizations/public.ts';
 import type { UserRow, UserTables } from '../users/public.ts';
 import type { SuspensionTables } from './entity.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { MemberFilter } from './input.ts';
 
 const db = queriesOn<OrganizationTables & SuspensionTables & UserTables>();
@@ -35,6 +36,10 @@ const MEMBER_COLUMNS = [
 
 const ofUser = { email: 'u.email', name: 'u.name', userCreatedAt: 'u.created_at', userUpdatedAt: 'u.updated_at' };
 
+interface MemberConditions extends MemberFilter {
+  readonly userIds?: readonly UserId[];
+}
+
 /** What the lists of members have in common. */
 const declared = {
   alias: 'm',
@@ -43,6 +48,7 @@ const declared = {
   always: ['organizationId'],
   reach: inActingOrganization,
   filter: ({ oneOf, between }: WhereColumn<keyof MemberRow>) => ({
+    userIds: oneOf('userId', 'uuid'),
     roles: oneOf('role'),
     search: (search: RawBuilder<unknown>) => contains(sql`concat_ws(' ', u.name, u.email)`, search),
     ...between('created', 'createdAt'),
@@ -51,13 +57,13 @@ const declared = {
 } as const;
 
 /** The members of the acting organization. */
-export const MEMBERS = defineList<MemberRow, MemberFilter, 'JOINED_AT'>()(
+export const MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
   db.selectFrom('membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
   { ...declared, name: () => 'MEMBER', expressions: { ...ofUser, suspendedAt: () => sql`null::timestamptz` } },
 );
 
 /** Those whose membership is suspended. */
-export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberFilter, 'JOINED_AT'>()(
+export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
   db.selectFrom('suspended_membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
   { ...declared, name: () => 'SUSPENDED_MEMBER', expressions: ofUser },
 );

@@ -42,6 +42,7 @@ export const deleteOrganization = defineOperation({
     const job = em.create(DeletionJob, {
       id: newId(),
       userId: actor.userId,
+      kind: 'organization',
       organizationId: id,
       memberIds,
       state: 'queued',

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { sql } from 'kysely';
+import { type Access, requireAccess } from '../../core/access.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { pagesWithRights } from '../../core/exported-pages.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import { identitiesOf } from '../identities/public.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { EXPORT_ORGANIZATION } from './policy.ts';
+import { MEMBERS, SUSPENDED_MEMBERS } from '../memberships/public.ts';
+import { EXPORT_MEMBER, EXPORT_ORGANIZATION } from './policy.ts';
 import { allLines, kindsOfLines } from './rows.ts';
 
 /** One export of an organization at a time, over all processes. */
@@ -85,7 +88,7 @@ export async function beginExport(context: OperationContext, organizationId: Org
   try {
     const target = { type: 'Organization' as const, id: organizationId, organizationId };
     await recordAudit(context.em.fork(), auditEntry(context, 'exportOrganization', target));
-    const lines = exported(context, turn, { organization, at: context.now().toISOString() });
+    const lines = exported(context, { organization }, { access: EXPORT_ORGANIZATION, turn });
     return { lines, end: turn.end };
   } catch (error) {
     await turn.end();
@@ -93,21 +96,62 @@ export async function beginExport(context: OperationContext, organizationId: Org
   }
 }
 
-async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines['lines'] {
-  const counts = Object.fromEntries(kindsOfLines().map((kind) => [kind, 0]));
-  const pages = pagesWithRights(context, EXPORT_ORGANIZATION);
+export const exportOrganizationMember = defineOperation({
+  name: 'exportOrganizationMember',
+  description:
+    'Exports what the organization has of one person, also of a suspended member: identities, membership, sessions with their events, API keys without secrets, audit log entries of what the person did, and for the person alone the personal MCP connections, as a file like that of the whole organization. For administrators with `organizations.write`, and for the person.',
+  access: EXPORT_MEMBER,
+  input: z.strictObject({
+    organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
+    userId: idSchema<UserId>().describe('Id of the person.'),
+  }),
+  errors: [NotFoundError],
+  run: async (context, { organizationId, userId }): Promise<ExportedLines> => {
+    const isOwn = userId === context.actor.userId;
+    if (!isOwn) requireAccess(context.actor, EXPORT_ORGANIZATION);
+    if (organizationId !== context.actor.organization?.id) throw notFound('organization');
+    const filter = { userIds: [userId] };
+    const [person] = [...(await MEMBERS.all(context, filter)), ...(await SUSPENDED_MEMBERS.all(context, filter))];
+    if (!person) throw notFound('member');
+    const { email, name } = person;
+    const label = name === null ? email : `${name} (${email})`;
+    await recordAudit(
+      context.em.fork(),
+      auditEntry(context, 'exportOrganizationMember', { type: 'User', id: userId, label }),
+    );
+    const access = isOwn ? EXPORT_MEMBER : EXPORT_ORGANIZATION;
+    const identities = (await identitiesOf(context)([userId])).get(userId) ?? [];
+    const head = { person: { ...person, identities } };
+    return { lines: exported(context, head, { access, personId: userId }), end: () => Promise.resolve() };
+  },
+});
+
+interface Exporting {
+  readonly access: Access;
+  /** Undefined for the export of a person, of which several can run. */
+  readonly turn?: Turn;
+  readonly personId?: UserId;
+}
+
+async function* exported(
+  context: OperationContext,
+  head: object,
+  { access, turn, personId }: Exporting,
+): ExportedLines['lines'] {
+  const counts = Object.fromEntries(kindsOfLines(personId).map((kind) => [kind, 0]));
+  const pages = pagesWithRights(context, access);
   const next = async () => {
-    await turn.extend();
+    await turn?.extend();
     return pages();
   };
   try {
-    yield [{ kind: 'export', version: VERSION, ...head }];
-    for await (const lines of allLines(next)) {
+    yield [{ kind: 'export', version: VERSION, ...head, at: context.now().toISOString() }];
+    for await (const lines of allLines(next, personId)) {
       for (const { kind } of lines) counts[kind] = (counts[kind] ?? 0) + 1;
       yield lines;
     }
     yield [{ kind: 'end', counts }];
   } finally {
-    await turn.end();
+    await turn?.end();
   }
 }

@@ -1,8 +1,9 @@
-import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
 import { routesOf } from '../../core/http/route.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
-import { exportOrganization } from './operations.ts';
+import { type ExportedLines, exportOrganization, exportOrganizationMember } from './operations.ts';
 
 const route = routesOf('Organizations');
 
@@ -13,17 +14,28 @@ export const organizationExportRoutes = [
         'A line for each object, with its `kind`: `member`, `project`, `session`, `artifact`, `pullRequest`, `sessionEvent`, `mcpConnection`, `eventDefinition`, `eventOccurrence`, `objectIdentifier`, `webhook`, `apiKey` or `auditEntry`. The first line has `kind` `export`, the last one `end`, with `counts`.',
     },
     answerHeaders: FILE_NAME_HEADER,
-    respond: async (context, input, request): Promise<HttpAnswer> => {
-      const name = `organization-${input.organizationId}`;
-      // Nothing would be read.
-      if (request.method === 'HEAD') return answerWith(null, { headers: ndjsonHeaders(name) });
-      const { lines, end } = await exportOrganization(context, input);
-      return ndjsonFile<object>(context, {
-        name,
-        batches: lines,
-        toLine: stringifyWithRawJson,
-        onLeave: () => void end(),
-      });
+    respond: (context, input, request) =>
+      fileOf(context, request, `organization-${input.organizationId}`, () => exportOrganization(context, input)),
+  }),
+  route('GET /v1/organizations/:organizationId/members/:userId/export', exportOrganizationMember, {
+    mediaTypes: {
+      'application/x-ndjson':
+        'A line for each object, with its `kind`, as in the export of the organization. The first line has `kind` `export`, the last one `end`, with `counts`.',
     },
+    answerHeaders: FILE_NAME_HEADER,
+    respond: (context, input, request) =>
+      fileOf(context, request, `person-${input.userId}`, () => exportOrganizationMember(context, input)),
   }),
 ];
+
+async function fileOf(
+  context: OperationContext,
+  { method }: HttpRequest,
+  name: string,
+  begin: () => Promise<ExportedLines>,
+): Promise<HttpAnswer> {
+  // Nothing would be read.
+  if (method === 'HEAD') return answerWith(null, { headers: ndjsonHeaders(name) });
+  const { lines, end } = await begin();
+  return ndjsonFile<object>(context, { name, batches: lines, toLine: stringifyWithRawJson, onLeave: () => void end() });
+}

@@ -1,4 +1,5 @@
 import { type AnyPage, type Exported, type ExportedBelow, type NextPage, pagesOf } from '../../core/exported-pages.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type PageArguments, endCursorOf } from '../../core/postgres/reading/keyset.ts';
 
@@ -11,15 +12,27 @@ export function provideExports(given: readonly Exported[]): void {
   exported = given;
 }
 
-export const kindsOfLines = (): readonly string[] => exported.map(({ kind }) => kind);
+/** The kinds of an export, or of that of a person. */
+export function kindsOfLines(personId?: UserId): readonly string[] {
+  const kinds = new Set<string>();
+  for (const each of exported) if (isExported(each, personId, kinds)) kinds.add(each.kind);
+  return [...kinds];
+}
+
+const isExported = (each: Exported, personId: UserId | undefined, kinds: ReadonlySet<string>): boolean =>
+  personId === undefined || (each.below === undefined ? each.isOfPeople === true : kinds.has(each.below));
 
 /** A line of the file. */
 export type Line = { readonly kind: string } & object;
 type Lines = AsyncGenerator<readonly Line[], void, undefined>;
 type ReadPage = (context: OperationContext, page: PageArguments) => Promise<AnyPage>;
 
-export async function* allLines(next: NextPage): Lines {
-  for (const each of exported) if (each.below === undefined) yield* linesOf(next, each, {}, each.page.bind(each));
+/** Everything, or what is of a person. */
+export async function* allLines(next: NextPage, personId?: UserId): Lines {
+  const kinds = new Set(kindsOfLines(personId));
+  for (const each of exported)
+    if (each.below === undefined && kinds.has(each.kind))
+      yield* linesOf(next, each, {}, (context, page) => each.page(context, page, personId));
 }
 
 /** The objects of a kind, each followed by those below it. */

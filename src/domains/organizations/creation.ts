@@ -76,7 +76,7 @@ export async function insertOrganization(
     createdAt: at,
     updatedAt: at,
   });
-  em.create(Membership, { organization, user: actor.userId, role: 'admin', createdAt: at });
+  em.create(Membership, { organization, user: actor.userId, role: 'admin', origin: 'created', createdAt: at });
   return organization;
 }
 

@@ -49,6 +49,9 @@ export class Organization extends OrganizationSchema.class {
 }
 OrganizationSchema.setClass(Organization);
 
+/** Why somebody became a member, or has the role. */
+export const MEMBER_ORIGINS = ['created', 'invited', 'provider', 'group', 'scim', 'operator'] as const;
+
 const MembershipSchema = defineEntity({
   name: 'Membership',
   tableName: 'membership',
@@ -57,6 +60,8 @@ const MembershipSchema = defineEntity({
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
     role: p.enum(ROLES),
     createdAt: p.datetime(),
+    /** Null for members of before; those of SCIM have a record of it. */
+    origin: p.enum(MEMBER_ORIGINS).nullable(),
     /** When the role was given, if that was after the membership began: invitations of before have ended. */
     roleSince: p.datetime().nullable(),
   },

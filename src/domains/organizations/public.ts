@@ -2,7 +2,7 @@
 
 export { SLUG_CONFLICTS, insertOrganization, requireRoomToOwn } from './creation.ts';
 export { organizationDocument, toOrganization } from './documents.ts';
-export { Membership, Organization, type OrganizationTables } from './entity.ts';
+export { MEMBER_ORIGINS, Membership, Organization, type OrganizationTables } from './entity.ts';
 export { type CreateOrganizationInput, createOrganizationInput, createOrganizationWithKeyInput } from './input.ts';
 export {
   deleteOrganizationRow,

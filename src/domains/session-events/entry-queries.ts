@@ -9,7 +9,7 @@ import { pagesByParent } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import { READ_SESSIONS, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
+import { READ_SESSIONS, type SessionTables, callerOf, readableBy, recordPrivateReads } from '../sessions/public.ts';
 import { ID_CURSORS } from './cursor.ts';
 import { type EntryContent, contentOf } from './entry-content.ts';
 import { kindOf } from './event-kind.ts';
@@ -140,7 +140,12 @@ export function ownerOf(key: string): EntryOwner | undefined {
   }
 }
 
-type OwnedRow = PageRow & { readonly ownSessionId: SessionId; readonly isBehind: boolean; readonly ownerId: string };
+type OwnedRow = PageRow & {
+  readonly ownSessionId: SessionId;
+  readonly isBehind: boolean;
+  readonly isPrivate: boolean;
+  readonly ownerId: string;
+};
 
 /** Rows of sessions, each with a value. */
 const unnested = <Row = object>(sessionIds: readonly SessionId[], values: RawBuilder<unknown>) =>
@@ -171,6 +176,15 @@ const keyOfOwner = (
   keys: readonly string[],
 ) => ownerKey(isOfSubagents(keys) ? { sessionId, subagentId } : { sessionId });
 
+const recordReads = (
+  context: OperationContext,
+  rows: readonly Pick<OwnedRow, 'ownSessionId' | 'isPrivate'>[],
+): Promise<void> =>
+  recordPrivateReads(
+    context,
+    rows.flatMap(({ ownSessionId, isPrivate }) => (isPrivate ? [ownSessionId] : [])),
+  );
+
 /** A page of the entries of each owner. One whose session the caller cannot read has none. */
 export function pagesOfEntries(
   context: OperationContext,
@@ -190,6 +204,7 @@ export function pagesOfEntries(
         .select(sql`page.*` as never)
         .$castTo<OwnedRow>();
       const { rows, isCut } = await readFolded(context, (reader) => reader.page(owned, { maxBytes }));
+      await recordReads(context, rows);
       return { rows: rows.map((row) => ({ ...entryOf(row), key: keyOfOwner(row, keys) })), isCut };
     };
     return pagesByParent<string, EntryRow, EntryRow & { key: string }>(plan, keys, {
@@ -238,6 +253,7 @@ export const findEntries = (context: OperationContext, places: readonly EntryPla
 async function findRows(context: OperationContext, wanted: Omit<Wanted, 'reader'>): Promise<EntryRow[]> {
   requireAccess(context.actor, READ_SESSIONS);
   const { rows } = await readFolded(context, (reader) => readRows(context, { ...wanted, reader }));
+  await recordReads(context, rows);
   return entriesIn(rows);
 }
 
@@ -288,6 +304,7 @@ const entriesIn = (rows: readonly Omit<OwnedRow, 'ownerId'>[]): EntryRow[] =>
 
 export async function readEntries(context: OperationContext, wanted: Wanted) {
   const { rows, isCut } = await readRows(context, wanted);
+  await recordReads(context, rows);
   return { rows: entriesIn(rows), isCut };
 }
 

@@ -328,11 +328,16 @@ const IS_SESSION_BEHIND = sql<boolean>`coalesce((select ${IS_BEHIND} from sessio
   where st.session_id = s.id and st.organization_id = s.organization_id), false)`;
 
 /** What is read of a session, with whether its entries are behind. */
-export const OF_SESSION = [sql<SessionId>`s.id`.as('ownSessionId'), IS_SESSION_BEHIND.as('isBehind')] as const;
+export const OF_SESSION = [
+  sql<SessionId>`s.id`.as('ownSessionId'),
+  IS_SESSION_BEHIND.as('isBehind'),
+  sql<boolean>`s.visibility = 'private'`.as('isPrivate'),
+] as const;
 
 interface RowOfSession {
   readonly ownSessionId: SessionId;
   readonly isBehind: boolean;
+  readonly isPrivate: boolean;
 }
 
 /** Reads rows of sessions; those whose entries are behind are folded, and then all are read again. */

@@ -123,11 +123,13 @@ const eventId = z
     return { sessionId: of, id: Number(id) };
   });
 
+export const redactedText = text({ min: 4, max: 10_000 });
+
 /** Exactly one of `text` and `eventIds`. */
 export const redactSessionEventsInput = z
   .strictObject({
     sessionId,
-    text: optional(text({ min: 4, max: 10_000 })).describe('The text to replace wherever it occurs.'),
+    text: optional(redactedText).describe('The text to replace wherever it occurs.'),
     eventIds: optional(z.array(eventId).min(1).max(1000)).describe('Events of which every text is replaced.'),
   })
   .refine((given) => (given.text === undefined) !== (given.eventIds === undefined), {

@@ -57,7 +57,7 @@ export const sessionEvents = {
       below: 'session',
       rowsOfPage: WORK.exportedEvents,
       pages: (context, page, ids: readonly SessionId[], selected) =>
-        pagesOfEvents(context, { page, selected, maxBytes: WORK.exportedBytes })(ids),
+        pagesOfEvents(context, { page, selected, maxBytes: WORK.exportedBytes, isAudited: true })(ids),
       lineOf: (event: SessionEventRow) => ({ ...event, eventData: new RawJson(event.eventData) }),
     },
   ],

@@ -6,6 +6,8 @@ export { findOperator, importSessionEvents } from './import.ts';
 export { appendSessionEvents } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeSessions } from './purge.ts';
+export { redactedText } from './input.ts';
+export { redactIn } from './redaction-operations.ts';
 export { memberTable, type TableEntry } from './formats/member-table.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/names.ts';
 export { countUnindexed, indexSessions } from './search-index.ts';

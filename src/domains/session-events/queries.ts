@@ -28,7 +28,7 @@ import { pagesByParent } from '../../core/postgres/reading/pages.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
+import { type SessionTables, callerOf, readableBy, recordPrivateReads } from '../sessions/public.ts';
 import { ID_CURSORS } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
@@ -69,6 +69,8 @@ export interface SessionEventList {
   readonly maxBytes?: number;
   /** As in `PageOptions`. */
   readonly isAnswered?: boolean;
+  /** Whether the reading has an audit log entry of its own. */
+  readonly isAudited?: boolean;
 }
 
 /** The parameters of the queries. */
@@ -152,8 +154,8 @@ const pages = preparedByShape<Given & PageValues, Shape>()((value, shape) => {
     names.map((name) => selectionOf(name, isText)),
   );
   const page = paged(events, EVENT_ORDERINGS[shape.page.direction], shape.page, value);
-  // A single session's id is set in the rows: they have a place for it.
-  const sessionId = isOne ? sql<null>`null::text` : sql.ref('s.id');
+  // A single session's id is set in the rows: they have a place for it, which says whether it is private.
+  const sessionId = isOne ? sql`case when s.visibility = 'private' then s.id end` : sql.ref('s.id');
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
   return readableSessions(role, value, isOne)
     .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
@@ -166,9 +168,10 @@ type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
 
 /** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function pagesOfEvents(
-  { actor, sql: reader }: OperationContext,
-  { filter = {}, page, direction = 'ASC', selected, maxBytes, isAnswered = true }: SessionEventList,
+  context: OperationContext,
+  { filter = {}, page, direction = 'ASC', selected, maxBytes, isAnswered = true, isAudited = false }: SessionEventList,
 ): LoadBatch<SessionId, Page<SessionEventRow>> {
+  const { actor, sql: reader } = context;
   const { role, ...caller } = callerOf(actor);
   const plan = new PagePlan<SessionEventRow>(
     EVENT_ORDERINGS[direction],
@@ -184,6 +187,9 @@ export function pagesOfEvents(
     const shape = { role, isOne, isText: reader.isTransaction, conditions, names, page: plan.shape };
     const statement = pages(shape, { ...filter, ...plan.values, ...caller, sessionIds });
     const found = await reader.page(statement, { maxBytes, isJson: true, isAnswered });
+    const mayBePrivate = !isOne || found.rows.some(({ sessionId }) => Boolean(sessionId));
+    // Ids alone are only counted.
+    if (mayBePrivate && !isAudited && names.length > 1) await recordPrivateReads(context, sessionIds);
     if (isOne) for (const row of found.rows) row.sessionId = only;
     return found;
   };
@@ -232,10 +238,11 @@ export function countsOf(
 
 /** The events with these keys. Events of sessions that the caller cannot read are left out. */
 export async function findEvents(
-  { actor, sql: reader }: OperationContext,
+  context: OperationContext,
   places: readonly { readonly sessionId: SessionId; readonly id: number }[],
   asked?: Columns<SessionEventRow>,
 ): Promise<SessionEventRow[]> {
+  const { actor, sql: reader } = context;
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id', 'sessionId');
   const sessionIds = places.map(({ sessionId }) => sessionId);
   const ids = places.map(({ id }) => id);
@@ -256,5 +263,10 @@ export async function findEvents(
       .select(names.map((name) => selectionOf(name, true))),
   );
   // The selected columns have the names of the row's properties.
-  return rows as unknown as SessionEventRow[];
+  const found = rows as unknown as SessionEventRow[];
+  await recordPrivateReads(
+    context,
+    found.map(({ sessionId }) => sessionId),
+  );
+  return found;
 }

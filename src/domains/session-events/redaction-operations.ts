@@ -49,40 +49,70 @@ export const redactSessionEvents = defineOperation({
   // One transaction around all batches would lock the session until the last one.
   callsOut: true,
   run: async (context, { sessionId, text, eventIds }) => {
-    const place = { sessionId, organizationId: requireOrganization(context.actor).id };
-    const ofText = text === undefined ? undefined : occurrencesOf(text);
-    const redaction = ofText ?? allTexts();
+    const { actor, now } = context;
+    const place = { sessionId, organizationId: requireOrganization(actor).id };
+    const target = { type: 'Session' as const, id: sessionId };
+    const by: Redactor = {
+      actor,
+      now,
+      transact: (run) => transact(context, ({ em }) => run(em)),
+      record: (em) => recordAudit(em, auditEntry(context, 'redactSessionEvents', target)),
+    };
     const ids = eventIds?.map(({ id }) => id);
     const foreign = eventIds?.flatMap(({ sessionId: of }, index) => (of === null || of === sessionId ? [] : [index]));
-    await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
-    if (ofText) await redactPullRequests(context, place, ofText);
-    const redacted = new Set<number>();
-    await redactEvents(context, place, { redaction, ids, redacted });
-    if (ofText) await redactSplit(context, place, ofText, redacted);
-    await transact(context, ({ em }) => eraseLateAnswers(em, place.organizationId, [sessionId]));
-    await transact(context, (inner) => finish(inner, place, redaction, ofText));
+    const redacted = await redactIn(by, place, { text, ids, foreign });
+    context.onChange?.('redactSessionEvents', target);
     context.notifier.publish(sessionsTopic(place.organizationId));
-    return { redactedEvents: redacted.size, redactedTexts: redaction.count };
+    return redacted;
   },
 });
 
+/** Who redacts a session, and how the transactions are made. */
+export interface Redactor extends Pick<OperationContext, 'actor' | 'now'> {
+  readonly transact: <Result>(run: (em: EntityManager) => Promise<Result>) => Promise<Result>;
+  /** Writes the audit log entry. Absent for a part of a redaction of many sessions, which has one and is as long as it takes. */
+  readonly record?: (em: EntityManager) => Promise<void>;
+}
+
+/** Redacts a session, by its text or its events. @throws NotFoundError; ConflictError (409) where it is held */
+export async function redactIn(
+  by: Redactor,
+  place: Place,
+  { text, ids, foreign }: Omit<Begun, 'ofText'> & { readonly text: string | undefined },
+): Promise<{ readonly redactedEvents: number; readonly redactedTexts: number }> {
+  const ofText = text === undefined ? undefined : occurrencesOf(text);
+  const redaction = ofText ?? allTexts();
+  await by.transact((em) => begin(by, em, place, { ids, foreign, ofText }));
+  if (ofText) await redactPullRequests(by, place, ofText);
+  const redacted = new Set<number>();
+  await redactEvents(by, place, { redaction, ids, redacted });
+  if (ofText) await redactSplit(by, place, ofText, redacted);
+  await by.transact((em) => eraseLateAnswers(em, place.organizationId, [place.sessionId]));
+  await by.transact((em) => finish(by, em, place, redaction, ofText));
+  return { redactedEvents: redacted.size, redactedTexts: redaction.count };
+}
+
 interface Begun {
-  readonly ids: readonly number[] | undefined;
+  readonly ids?: readonly number[] | undefined;
   /** The positions of ids of events of other sessions. */
-  readonly foreign: readonly number[] | undefined;
+  readonly foreign?: readonly number[] | undefined;
   readonly ofText: TextRedaction | undefined;
 }
 
 /** Checks the request, changes the session itself, and writes the audit log entry. */
-async function begin(context: OperationContext, place: Place, { ids, foreign = [], ofText }: Begun): Promise<void> {
-  const { em, actor, now } = context;
+async function begin(
+  { actor, now, record }: Redactor,
+  em: EntityManager,
+  place: Place,
+  { ids, foreign = [], ofText }: Begun,
+): Promise<void> {
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   requireNotHeld(session);
   if (ids) {
-    const items = await requireEvents(context, place, ids, foreign);
+    const items = await requireEvents(em, place, ids, foreign);
     for (const name of MEMORIES)
       if (stream?.[name] != null) stream[name] = FormatMemory.parse(stream[name]).withoutTexts(items);
-  } else if ((await countEvents(em, place)) > WORK.redactedEvents)
+  } else if (record && (await countEvents(em, place)) > WORK.redactedEvents)
     throw limitReached(
       WORK.redactedEvents,
       `a text can be redacted in at most ${WORK.redactedEvents} events of a session; redact the events that have it by eventIds`,
@@ -93,11 +123,9 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
     await indexTitle(em, place, session);
     await redactMemory(stream, ofText);
   }
-  session.updatedAt = now();
+  if (record) session.updatedAt = now();
   await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
-  const target = { type: 'Session' as const, id: place.sessionId };
-  await recordAudit(em, auditEntry(context, 'redactSessionEvents', target));
-  context.onChange?.('redactSessionEvents', target);
+  await record?.(em);
 }
 
 type Locked = Awaited<ReturnType<typeof lockSessionWithStream>>['session'];
@@ -160,7 +188,8 @@ async function redactMemory(stream: Stream, redaction: TextRedaction): Promise<v
  * have texts that were not redacted yet.
  */
 async function finish(
-  { em, actor, now }: OperationContext,
+  { actor, now }: Redactor,
+  em: EntityManager,
   place: Place,
   redaction: Redaction,
   ofText: TextRedaction | undefined,
@@ -179,7 +208,7 @@ async function finish(
 
 /** @returns the items whose parts the events have. @throws NotFoundError that names the ids which are not found. */
 async function requireEvents(
-  { em }: OperationContext,
+  em: EntityManager,
   place: Place,
   ids: readonly number[],
   foreign: readonly number[],
@@ -220,16 +249,12 @@ interface Redacting {
 }
 
 /** Each batch in its own transaction. */
-async function redactEvents(
-  context: OperationContext,
-  place: Place,
-  { redaction, ids, redacted }: Redacting,
-): Promise<void> {
+async function redactEvents(by: Redactor, place: Place, { redaction, ids, redacted }: Redacting): Promise<void> {
   const batch = new BatchSize(MAX_BATCH);
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after;
     after = await batch.measure((size) =>
-      transact(context, async ({ em }) => {
+      by.transact(async (em) => {
         const events = await lockEvents(em, place, { after: from, clue: redaction.clue, ids, batch: size });
         for (const { id } of await redactBatch(em, place, redaction, events)) redacted.add(id);
         return events.at(-1)?.id;
@@ -239,17 +264,12 @@ async function redactEvents(
 }
 
 /** Redacts the text where it is in several parts of a message or of a line, and in none of them as a whole. Nothing is locked while it is searched. */
-async function redactSplit(
-  context: OperationContext,
-  place: Place,
-  ofText: TextRedaction,
-  redacted: Set<number>,
-): Promise<void> {
+async function redactSplit(by: Redactor, place: Place, ofText: TextRedaction, redacted: Set<number>): Promise<void> {
   const split = new SplitTexts(ofText.forms);
   const slices = new WorkSlices();
   for (let after: number | undefined = 0; after !== undefined;) {
     const searched: Searched = { after, clue: '', isPart: true, batch: MAX_BATCH };
-    const events = await transact(context, ({ em }) => findEvents(em, place, searched));
+    const events = await by.transact((em) => findEvents(em, place, searched));
     for (const { id, eventData } of events) {
       split.add(id, JSON.parse(eventData) as EventData);
       if (slices.isOver()) await slices.pause();
@@ -259,7 +279,7 @@ async function redactSplit(
   const redaction = redactionOfParts(split.changed);
   const ids = [...split.changed.keys()];
   for (let start = 0; start < ids.length; start += MAX_BATCH)
-    await redactEvents(context, place, { redaction, ids: ids.slice(start, start + MAX_BATCH), redacted });
+    await redactEvents(by, place, { redaction, ids: ids.slice(start, start + MAX_BATCH), redacted });
   ofText.count += redaction.count;
 }
 
@@ -347,10 +367,10 @@ export async function cutStoredEnd(
   });
 }
 
-async function redactPullRequests(context: OperationContext, place: Place, redaction: TextRedaction): Promise<void> {
+async function redactPullRequests(by: Redactor, place: Place, redaction: TextRedaction): Promise<void> {
   for (let after: string | undefined = NONE; after !== undefined;) {
     const from: string = after;
-    after = await transact(context, async ({ em }) => {
+    after = await by.transact(async (em) => {
       await lockForRedaction(em, place);
       const found = await findPullRequests(em, place, from, redaction.clue);
       for (const { id, title, diff, ...names } of found) {

@@ -14,17 +14,19 @@ import type { SessionTables } from './entity.ts';
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
-/** Selects sessions: one, the expired ones or all of an organization, or the private ones of a user. Held ones only with all of an organization. */
+/** Selects sessions: one, the expired ones or all of an organization, or the private ones of a user, in one of them or in all. Held ones only with all of an organization. */
 export type WhichSessions =
   | { readonly organizationId: OrganizationId; readonly id: SessionId }
   | { readonly organizationId: OrganizationId; readonly unchangedSince: Date }
   | { readonly organizationId: OrganizationId }
-  | { readonly privateOf: string };
+  | { readonly privateOf: string; readonly within?: OrganizationId };
 
 /** A condition on the table `session`. */
 export function selects(which: WhichSessions): RawBuilder<boolean> {
-  if ('privateOf' in which)
-    return sql`creator_id = ${which.privateOf}::uuid and visibility = 'private' and held_at is null`;
+  if ('privateOf' in which) {
+    const ofUser = sql<boolean>`creator_id = ${which.privateOf}::uuid and visibility = 'private' and held_at is null`;
+    return which.within === undefined ? ofUser : sql`${ofUser} and organization_id = ${which.within}::uuid`;
+  }
   const ofOrganization = sql<boolean>`organization_id = ${which.organizationId}::uuid`;
   if ('id' in which) return sql`${ofOrganization} and id = ${which.id}::uuid and held_at is null`;
   if (!('unchangedSince' in which)) return ofOrganization;

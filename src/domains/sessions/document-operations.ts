@@ -15,6 +15,7 @@ import { readList } from '../../core/input/lists.ts';
 import { listPullRequestsInput, sessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT, sessionNotFound } from './policy.ts';
+import { recordPrivateReads } from './private-reads.ts';
 import { type ProjectRow, SESSIONS, type SessionRow, projectsOf } from './queries.ts';
 
 /** Sessions with their project, artifacts and pull requests, as REST returns them. */
@@ -76,8 +77,9 @@ export const listPullRequests = defineOperation({
   input: listPullRequestsInput,
   errors: [NotFoundError],
   run: async (context, { sessionId, ...list }) => {
-    const [session] = await SESSIONS.find(context, [sessionId], ['id']);
+    const [session] = await SESSIONS.find(context, [sessionId], ['id', 'visibility']);
     if (!session) throw sessionNotFound();
+    if (session.visibility === 'private') await recordPrivateReads(context, [sessionId]);
     return readList(
       list,
       async (page) => ({ page: await PULL_REQUESTS.page(context, { filter: { sessionId }, page, isJson: true }) }),

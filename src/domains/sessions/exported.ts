@@ -6,7 +6,7 @@ import { PROJECTS, SESSIONS, type SessionRow } from './queries.ts';
 /** What the export of an organization has of sessions, each followed by what belongs to it. */
 export const EXPORTED: readonly Exported[] = [
   exportedList('project', PROJECTS),
-  exportedList('session', SESSIONS, { lineOf }),
+  exportedList('session', SESSIONS, { lineOf, ofPerson: (id) => ({ creatorIds: [id] }) }),
   exportedBelow('artifact', 'session', ARTIFACTS),
   exportedBelow('pullRequest', 'artifact', PULL_REQUESTS),
 ];

@@ -8,12 +8,19 @@ import { type OperationContext, defineOperation, guarded, requireAuthority } fro
 import { auditEntry, newValues } from '../../core/audit.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
+import type {
+  ArtifactId,
+  McpConnectionId,
+  OrganizationId,
+  ProjectId,
+  PullRequestId,
+  SessionId,
+} from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
-import { ARTIFACTS, PULL_REQUESTS, findCodeRepositories } from './artifact-queries.ts';
+import { ARTIFACTS, PULL_REQUESTS, type PullRequestRow, findCodeRepositories } from './artifact-queries.ts';
 import { Session, SessionStream, type SessionTables } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange, sessionNotFound } from './policy.ts';
@@ -21,12 +28,26 @@ import { PROJECTS, SESSIONS, type SessionRow, agentsOf, findStreamHead, projects
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
+import { recordPrivateReads, recordReadsOfDiffs } from './private-reads.ts';
 
 /** The sessions with these ids that the caller can read, in any order, with the selected columns or all. */
-export const readSessions = guarded(READ_SESSIONS, SESSIONS.find);
+export const readSessions = guarded(
+  READ_SESSIONS,
+  async (context: OperationContext, ids: readonly SessionId[], selected?: Columns<SessionRow>) => {
+    const hasTask = !selected || selected.includes('description') || selected.includes('richContent');
+    const rows = await SESSIONS.find(context, ids, hasTask && selected ? [...selected, 'visibility'] : selected);
+    if (hasTask)
+      await recordPrivateReads(
+        context,
+        rows.flatMap(({ id, visibility }) => (visibility === 'private' ? [id] : [])),
+      );
+    return rows;
+  },
+);
 
 /**
  * The current end of the event stream of a session, and whether events can still be appended.
+ * Whoever reads it reads the events.
  * @throws NotFoundError when the caller cannot read the session.
  */
 export async function readStreamHead(
@@ -35,6 +56,7 @@ export async function readStreamHead(
 ): Promise<{ isFinished: boolean; lastId: number }> {
   const head = await findStreamHead(context, sessionId);
   if (!head) throw sessionNotFound();
+  if (head.visibility === 'private') await recordPrivateReads(context, [sessionId]);
   return { isFinished: isFinished(head.state), lastId: head.lastId };
 }
 
@@ -70,7 +92,36 @@ export const listSessionAgents = defineOperation({
 /** The artifacts with these ids whose sessions the caller can read. */
 export const readArtifacts = guarded(READ_SESSIONS, ARTIFACTS.find);
 /** The pull requests with these ids whose sessions the caller can read. */
-export const readPullRequests = guarded(READ_SESSIONS, PULL_REQUESTS.find);
+export const readPullRequests = guarded(
+  READ_SESSIONS,
+  async (context: OperationContext, ids: readonly PullRequestId[], selected?: Columns<PullRequestRow>) => {
+    const hasDiff = !selected || selected.includes('diff');
+    const rows = await PULL_REQUESTS.find(context, ids, hasDiff && selected ? [...selected, 'artifactId'] : selected);
+    if (hasDiff)
+      await recordReadsOfDiffs(
+        context,
+        rows.map(({ artifactId }) => artifactId),
+      );
+    return rows;
+  },
+);
+
+/** The pull requests below artifacts, in GraphQL. */
+export const pullRequestsBelow = {
+  countsBelow: (...asked: Parameters<typeof PULL_REQUESTS.countsBelow>) => PULL_REQUESTS.countsBelow(...asked),
+  pagesBelow: (
+    context: OperationContext,
+    ...asked: [Parameters<typeof PULL_REQUESTS.pagesBelow>[1], Columns<PullRequestRow>]
+  ): ReturnType<typeof PULL_REQUESTS.pagesBelow> => {
+    const pages = PULL_REQUESTS.pagesBelow(context, ...asked);
+    const [, selected] = asked;
+    if (selected && !selected.includes('diff')) return pages;
+    return async (ids) => {
+      const [found] = await Promise.all([pages(ids), recordReadsOfDiffs(context, ids as readonly ArtifactId[])]);
+      return found;
+    };
+  },
+};
 export const readCodeRepositories = guarded(READ_SESSIONS, findCodeRepositories);
 /** The projects with these ids in the acting organization. */
 export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly ProjectId[]) =>

@@ -127,7 +127,7 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
       .innerJoin('session_stream as h', (join) =>
         join.onRef('h.session_id', '=', 's.id').onRef('h.organization_id', '=', 's.organization_id'),
       )
-      .select(['s.state', 'h.last_id as lastId'])
+      .select(['s.state', 's.visibility', 'h.last_id as lastId'])
       .where('s.id', '=', sessionId)
       .where(within(readableBy(callerOf(actor)), 's')),
   );

@@ -4,11 +4,37 @@ import type { JobContext } from '../../core/jobs.ts';
 import { type DeletionStep, type DeletionTarget, type StepContext } from '../../core/module.ts';
 import { sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { DeletionJob } from './entity.ts';
+import { deletionJobTopic } from './topics.ts';
 
 /** Parts of the deletion of an account or an organization. */
 
 export const lockJob = (em: EntityManager, id: DeletionJobId): Promise<DeletionJob | null> =>
   em.findOne(DeletionJob, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+
+/** Runs the work of a job that deletes something in an organization, and finishes it. It can be repeated at any point. @param work returns what the job has found */
+export async function runDeletion(
+  context: JobContext,
+  id: DeletionJobId,
+  work: (job: DeletionJob) => Promise<Partial<Pick<DeletionJob, 'heldSessions'>> | void>,
+): Promise<void> {
+  const { em, now, notifier } = context;
+  const job = await em.fork().transactional(async (transaction) => {
+    const locked = await lockJob(transaction, id);
+    if (locked?.state === 'queued') locked.start(now());
+    return locked;
+  });
+  if (job?.state === 'running') {
+    notifier.publish(deletionJobTopic(id));
+    const found = await work(job);
+    await em.fork().transactional(async (transaction) => {
+      const running = await lockJob(transaction, id);
+      if (running?.state !== 'running') return;
+      Object.assign(running, found);
+      running.finish('done', now());
+    });
+  }
+  notifier.publish(deletionJobTopic(id));
+}
 
 /** Repeats a step until it finds nothing, each time in a new transaction. */
 async function exhaust(context: JobContext, step: DeletionStep, target: DeletionTarget): Promise<void> {

@@ -1,7 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { DeletionJobId, OrganizationId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { DELETION_STATES, type DeletionQuestionnaire, type DeletionState } from './input.ts';
+import { DELETION_KINDS, DELETION_STATES, type DeletionQuestionnaire, type DeletionState } from './input.ts';
 
 /** By what the occurrences of an object are found. */
 export interface ErasedObject {
@@ -9,6 +9,16 @@ export interface ErasedObject {
   readonly objectIds: readonly string[];
   readonly emails: readonly string[];
   readonly utks: readonly string[];
+}
+
+/** Whose private sessions are deleted. */
+export interface ErasedMember {
+  readonly memberId: UserId;
+}
+
+/** What is redacted. */
+export interface RedactedText {
+  readonly text: string;
 }
 
 const DeletionJobSchema = defineEntity({
@@ -19,14 +29,19 @@ const DeletionJobSchema = defineEntity({
     id: p.uuid().$type<DeletionJobId>().primary(),
     /** The user who requested the deletion. Not a foreign key, because the row stays when the user is deleted. */
     userId: p.uuid().$type<UserId>(),
-    /** The organization to delete, or that of the object; null for an account. Not a foreign key, because the row stays when the organization is deleted. */
+    /** What is deleted; null in rows of earlier versions. */
+    kind: p.enum(DELETION_KINDS).nullable(),
+    /** The organization to delete, or that of what is deleted; null for an account. Not a foreign key, because the row stays when the organization is deleted. */
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** The members of the organization when its deletion was requested; empty when the deletion is finished. */
     memberIds: p.json<string[]>().default('[]'),
-    /** Whether an object is to be deleted, with its occurrences. */
+    /** Whether something in the organization is to be deleted: earlier versions take it for an object then. */
     isOfObject: p.boolean().default(false),
-    /** That object; null when the deletion is finished, because its identifiers must not be kept. */
-    object: p.json<ErasedObject>().nullable(),
+    /** What that is; null when the deletion is finished, because its identifiers must not be kept. */
+    object: p.json<ErasedObject | ErasedMember | RedactedText>().nullable(),
+    /** Of a redaction: the sessions that had the text, and those that were left because they are held. */
+    redactedSessions: p.integer().nullable(),
+    heldSessions: p.integer().nullable(),
     state: p.enum(DELETION_STATES),
     questionnaire: p.json<DeletionQuestionnaire>().nullable(),
     /** Organizations without members, which are deleted with everything in them. */

@@ -9,11 +9,12 @@ import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts
 import { entityType, nodeQuery } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
-import { DELETION_STATES, deletionJobFilter, deletionQuestionnaire } from './input.ts';
+import { DELETION_KINDS, DELETION_STATES, deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
 import { followDeletionJob } from './subscription.ts';
+import { redactOrganization } from './work-in-organization.ts';
 
 const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', DELETION_STATES, {
   queued:
@@ -24,21 +25,45 @@ const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', 
   cancelled: 'The user canceled the deletion. Nothing was deleted.',
 });
 
+const DeletionJobKindEnum = enumOf('DeletionJobKind', 'What a deletion deletes.', DELETION_KINDS, {
+  account: 'An account (`deleteUser`).',
+  organization: 'An organization (`deleteOrganization`).',
+  object: 'The occurrences of an object of events (`deleteObjectOccurrences`).',
+  member_data: 'What a person has recorded privately in an organization.',
+  redaction: 'A text in all sessions of an organization, which is redacted (`redactOrganization`).',
+});
+
 export const DeletionJobType = entityType<DeletionJobRow>('DeletionJob', {
   description:
-    'The deletion of an account, of an organization, or of an object of events. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
+    'The deletion of an account, of an organization, or of something in one, or a redaction. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
   read: readDeletionJobs,
   databaseId: 'The id that REST uses: `deletionJobId`.',
   fields: (t) => ({
+    kind: t.field({
+      type: DeletionJobKindEnum,
+      description: 'What is deleted.',
+      extensions: needs<DeletionJobRow>('kind', 'organizationId', 'isOfObject'),
+      resolve: ({ kind, organizationId, isOfObject }) =>
+        kind ?? (isOfObject ? 'object' : organizationId === null ? 'account' : 'organization'),
+    }),
+    redactedSessions: t.exposeInt('redactedSessions', {
+      nullable: true,
+      description: 'How many sessions had the text of a redaction until now. Null if none had it, and for deletions.',
+    }),
+    heldSessions: t.exposeInt('heldSessions', {
+      nullable: true,
+      description:
+        'How many sessions a redaction has left because they are held. Null until it is done, and for deletions.',
+    }),
     deletedOrganizationId: t.id({
       nullable: true,
-      description: 'Global id of the organization to delete. Null for an account or an object.',
+      description: 'Global id of the organization to delete. Null for deletions of another kind.',
       extensions: needs<DeletionJobRow>('organizationId', 'isOfObject'),
       resolve: ({ organizationId, isOfObject }) =>
         isOfObject ? null : organizationId && toGlobalId('Organization', organizationId),
     }),
     isOfObject: t.exposeBoolean('isOfObject', {
-      description: 'Whether the occurrences of an object are deleted (`deleteObjectOccurrences`).',
+      description: 'Whether something in an organization is deleted or redacted; see `kind`.',
     }),
     ...exposed(t, {
       state: [DeletionJobStateEnum, 'State of the deletion.'],
@@ -100,4 +125,8 @@ mutation(deleteUser, {
 mutation(cancelUserDeletion, {
   ids: { deletionJobId: 'DeletionJob' },
   payload: one('deletionJob', DeletionJobType, 'The canceled job.', deletionJobRow),
+});
+
+mutation(redactOrganization, {
+  payload: one('deletionJob', DeletionJobType, 'The queued job.', deletionJobRow),
 });

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import type { DeletionJobId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId, UserId } from '../../core/ids.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
+import { redactedText } from '../session-events/public.ts';
 
+export const DELETION_KINDS = ['account', 'organization', 'object', 'member_data', 'redaction'] as const;
 export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;
 export type DeletionState = (typeof DELETION_STATES)[number];
 
@@ -32,6 +34,19 @@ export const deletionJobFilter = z
     'Conditions on deletions. A deletion is listed when it meets all of them. A condition with an empty list matches nothing.',
   );
 export type DeletionJobFilter = z.output<typeof deletionJobFilter>;
+
+export const deleteMemberDataInput = z.strictObject({
+  organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
+  userId: idSchema<UserId>().describe('Id of the person.'),
+  account: z
+    .boolean()
+    .default(false)
+    .describe('Whether the account is deleted with it, which takes a person who belongs to no other organization.'),
+});
+
+export const redactOrganizationInput = z.strictObject({
+  text: redactedText.describe('The text to replace wherever it occurs.'),
+});
 
 export const cancelUserDeletionInput = z.strictObject({
   deletionJobId: idSchema<DeletionJobId>().describe('Id of the deletion job.'),

@@ -6,13 +6,14 @@ import { DeletionJob } from './entity.ts';
 import { QUESTIONNAIRE_DAYS, forgetQuestionnaires, readDeletionJobVersions } from './queries.ts';
 import { userDeletionRoutes } from './rest.ts';
 import { deletionJobTopic } from './topics.ts';
+import { memberDataDeletionJob, organizationRedactionJob } from './work-in-organization.ts';
 
 export const userDeletions = {
   entities: [DeletionJob],
   graphql: () => import('./graphql.ts'),
   routes: userDeletionRoutes,
   pages: [],
-  jobs: (steps) => [userDeletionJob(steps)],
+  jobs: (steps) => [userDeletionJob(steps), memberDataDeletionJob, organizationRedactionJob],
   cleanups: {
     'deletion questionnaires': (em, at, batch) =>
       forgetQuestionnaires(em, new Date(at.getTime() - QUESTIONNAIRE_DAYS * DAY_MS), batch),

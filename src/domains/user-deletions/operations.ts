@@ -30,17 +30,22 @@ export const deleteUser = defineOperation({
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
     if (!context.settings.isSelfDeletionAllowed)
       throw new ForbiddenError('only the operator of this gateway deletes accounts');
-    const { job, isNew } = await queueDeletion(context, actor.userId, input.deletionQuestionnaire);
+    const { job, isNew } = await queueDeletion(context, actor.userId, {
+      questionnaire: input.deletionQuestionnaire ?? null,
+    });
     return isNew ? job : unchanged(job);
   },
   target: targetOf,
 });
 
 /** Queues the deletion of an account in the caller's transaction. @returns its job, which may be queued already. @throws ConflictError */
-async function queueDeletion(
+export async function queueDeletion(
   { em, now, newId, settings }: Pick<OperationContext, 'em' | 'now' | 'newId' | 'settings'>,
   userId: UserId,
-  questionnaire: DeletionJob['questionnaire'] = null,
+  {
+    questionnaire = null,
+    delaySeconds = settings.userDeletionDelaySeconds,
+  }: { readonly questionnaire?: DeletionJob['questionnaire']; readonly delaySeconds?: number } = {},
 ): Promise<{ readonly job: DeletionJob; readonly isNew: boolean }> {
   // Requests of one user run one at a time. The deletion may have finished while this request waited.
   if (!(await lockUser(em, userId))) throw unauthenticated();
@@ -50,10 +55,10 @@ async function queueDeletion(
   const conflict = await deletionConflict(em, userId);
   if (conflict) throw conflict;
   const at = now();
-  const delaySeconds = settings.userDeletionDelaySeconds;
   const job = em.create(DeletionJob, {
     id: newId(),
     userId,
+    kind: 'account',
     state: 'queued',
     questionnaire,
     emptiedOrganizations: [],
@@ -119,7 +124,7 @@ export const cancelUserDeletion = defineOperation({
 export const listDeletionJobs = defineOperation({
   name: 'listDeletionJobs',
   description:
-    'Lists the deletions that the caller requested, of their account and of organizations, newest first by default. Finished ones stay in the list.',
+    'Lists the deletions and redactions that the caller requested, newest first by default. Finished ones stay in the list.',
   access: READ_DELETION_JOBS,
   run: DELETION_JOBS.read,
 });

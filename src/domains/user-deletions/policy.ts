@@ -2,11 +2,19 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Access } from '../../core/access.ts';
-import { organizationsAdministeredBy, organizationsOnlyOf } from '../organizations/public.ts';
+import { ADMINISTER_ORGANIZATION, organizationsAdministeredBy, organizationsOnlyOf } from '../organizations/public.ts';
 import { organizationsWithHeldSessions } from '../sessions/public.ts';
 
 /** Access for deleting the own account. No acting organization is required. */
 export const DELETE_USER: Access = { scopes: ['users.delete'], isForPeople: true, inOrganization: false };
+
+/** Access for deleting what a person has recorded privately. */
+export const DELETE_MEMBER_DATA: Access = ADMINISTER_ORGANIZATION;
+/** Access for redacting all sessions of the organization. */
+export const REDACT_ORGANIZATION: Access = {
+  ...ADMINISTER_ORGANIZATION,
+  scopes: [...ADMINISTER_ORGANIZATION.scopes, 'sessions.write'],
+};
 
 /** Access to deletions that the caller requested. */
 export const READ_DELETION_JOBS: Access = {

@@ -94,7 +94,7 @@ export function codePage({ code = '', fault }: { readonly code?: string; readonl
  * Goes on by itself. It is a page, not a redirect: a form may not lead to another host, and the cookie of the sign-in, which is
  * `SameSite=Strict`, is sent only from a page of the gateway.
  */
-export function onwardPage(title: string, target: string): HttpAnswer {
+export function onwardPage(title: string, target: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
   const address = escapeHtml(target);
   const html = smallPage(
     title,
@@ -102,7 +102,7 @@ export function onwardPage(title: string, target: string): HttpAnswer {
 <p><a class="button wide next" href="${address}">Continue</a></p>`,
     `<meta http-equiv="refresh" content="0;url=${address}">`,
   );
-  return answerHtml(html);
+  return answerHtml(html, { headers });
 }
 
 /** Ends a device authorization, or says why an authorization has failed. */

@@ -1,5 +1,8 @@
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
-import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { type HttpAnswer, answerJson, answerWith } from '../../core/http/messages.ts';
+import { readText } from '../../core/http/request-body.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { RefusedIdentityError } from '../../domains/identities/public.ts';
 import { smallPage } from './layout.ts';
 import type { Visit } from './visit.ts';
@@ -67,8 +70,12 @@ export interface OidcPages {
   }>;
   /** Which page a failure shows; undefined for other errors. It is logged. */
   readonly failureOf: (error: unknown, visit: Visit) => keyof typeof FAILURES | undefined;
+  /** Where the browser goes on after the end of a sign-in, to end the session at the provider. */
+  readonly endOf: (id: ApiKeyId, visit: Visit) => Promise<string | undefined>;
+  /** Ends what a logout token of the provider names. */
+  readonly logOut: (token: string, visit: Visit) => Promise<void>;
   /** @throws DomainError (429) */
-  readonly countAttempt: (kind: 'signInOidc' | 'signInOidcCallback', visit: Visit) => void;
+  readonly countAttempt: (kind: 'signInOidc' | 'signInOidcCallback' | 'signInOidcLogout', visit: Visit) => void;
 }
 
 /** GET `/sign-in/oidc`: leads to the provider. */
@@ -100,6 +107,21 @@ export async function completeOidc(visit: Visit, pages: OidcPages): Promise<Http
     return signedInHere(next, notice, { 'set-cookie': ended, 'Set-Cookie': cookie });
   } catch (error) {
     return failed(error, visit, pages, ended === undefined ? {} : { 'Set-Cookie': ended });
+  }
+}
+
+/** POST `/sign-in/oidc/logout`: the provider ends sign-ins (OpenID Connect Back-Channel Logout 1.0, section 2.5). Only refused ones are counted. */
+export async function logOut(visit: Visit, pages: OidcPages): Promise<HttpAnswer> {
+  const text = await readText(visit.request, WORK.keylessBytes);
+  try {
+    await pages.logOut(new URLSearchParams(text).get('logout_token') ?? '', visit);
+    return answerWith(null, { status: 200, headers: { 'Cache-Control': 'no-store' } });
+  } catch (error) {
+    const failure = pages.failureOf(error, visit);
+    if (failure === undefined) throw error;
+    pages.countAttempt('signInOidcLogout', visit);
+    const status = failure === 'unavailable' ? 503 : 400;
+    return answerJson({ error: 'invalid_request' }, { status, headers: { 'Cache-Control': 'no-store' } });
   }
 }
 

@@ -9,7 +9,8 @@ import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import { publishScript } from './scripts.ts';
 import { smallPage } from './layout.ts';
-import { type OidcPages, beginOidc, completeOidc, signedInHere } from './oidc.ts';
+import { onwardPage } from './consent.ts';
+import { type OidcPages, beginOidc, completeOidc, logOut, signedInHere } from './oidc.ts';
 import type { Visit } from './visit.ts';
 
 export interface SignInDependencies {
@@ -48,7 +49,7 @@ const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 /** Signs browsers in with an API key or a one-time link, and signs them out. */
 export function createSignIn(
   dependencies: SignInDependencies,
-): Readonly<Record<'show' | 'submit' | 'signOut' | 'beginOidc' | 'completeOidc', SitePageAnswer>> {
+): Readonly<Record<'show' | 'submit' | 'signOut' | 'beginOidc' | 'completeOidc' | 'logOut', SitePageAnswer>> {
   const { sessions, visitorOf } = dependencies;
   const form = (asked: Asked): HttpAnswer => signInPage(asked, dependencies);
   return {
@@ -72,11 +73,16 @@ export function createSignIn(
 
     completeOidc: (visit) => completeOidc(visit, dependencies.oidc),
 
+    logOut: (visit) => logOut(visit, dependencies.oidc),
+
     /** POST `/sign-out` */
     signOut: async (visit) => {
       const { headers } = visit.request;
       if (!sessions.isSameOrigin(headers)) return form({ fault: FOREIGN_FORM, status: 403 });
+      const id = await sessions.idOf(headers);
       const cookie = await sessions.end(headers, visit);
+      const onward = id && (await dependencies.oidc.endOf(id, visit));
+      if (onward) return onwardPage('You are signed out here', onward, { 'Set-Cookie': cookie });
       return answerWith(null, { status: 303, headers: { 'Set-Cookie': cookie, Location: '/sign-in' } });
     },
   };

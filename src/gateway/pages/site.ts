@@ -44,6 +44,7 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
     '/sign-in/oidc': { operation: 'signInOidc', methods: { GET: signIn.beginOidc } },
     '/sign-in/oidc/callback': { operation: 'signInOidcCallback', methods: { GET: signIn.completeOidc } },
+    '/sign-in/oidc/logout': { operation: 'signInOidcLogout', methods: { POST: signIn.logOut } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.signOut } },
   };
   const console = get('console', async (request, url) => {

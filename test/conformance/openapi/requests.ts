@@ -140,6 +140,8 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   readOrganizationRetention: { organizationId: reference('organizationId') },
   updateOrganizationRetention: { organizationId: reference('organizationId') },
   exportOrganization: { organizationId: reference('organizationId') },
+  exportOrganizationMember: { organizationId: reference('organizationId') },
+  deleteOrganizationMemberData: { organizationId: reference('organizationId'), account: fc.constant(undefined) },
   exportEventOccurrences: { name: reference('eventName') },
   redactSessionEvents: { text: fc.constantFrom(undefined, 'never said'), eventIds: fc.constantFrom(undefined, [1]) },
   listBroadcasts: { after: reference('broadcast_guid') },

@@ -50,7 +50,7 @@ const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
 const NO_CONTENT = `
-  agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview entries entry events htmlUrl id
+  accesses agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview entries entry events htmlUrl id
   isPinned kind lastQueuedAt lastSeenAt level mcpServers mode outline redactedAt sandboxSize sessionType sessionSource source
   state targetBranch title turns updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility wholeOutline
 `

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readConfig } from '../../../src/core/config.ts';
 import { CompanySignIn } from '../../../src/gateway/company-sign-in.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
-import { CALLBACK, CookieJar } from '../../support/fixtures/company-sign-in.ts';
+import { CALLBACK, CookieJar, logIn } from '../../support/fixtures/company-sign-in.ts';
 import { startTestGateway } from '../../support/fixtures/gateway.ts';
 import { startIdentityProvider } from '../../support/peers/identity-provider.ts';
 import { sampled } from '../../support/sample.ts';
@@ -24,43 +24,11 @@ afterAll(async () => {
   await provider.stop();
 });
 
-/** Opens the pages of the provider like a person who logs in. @returns the answer of the provider. */
-async function logIn(start: string, login: string): Promise<URL> {
-  const cookies = new Map<string, string>();
-  let request: { url: string; form?: URLSearchParams } = { url: start };
-  for (let step = 0; step < 20; step += 1) {
-    const response = await fetch(request.url, {
-      redirect: 'manual',
-      method: request.form ? 'POST' : 'GET',
-      headers: { Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(request.form && { body: request.form }),
-    });
-    for (const cookie of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
-      cookies.set(name, value);
-    }
-    const location = response.headers.get('location');
-    if (location !== null) {
-      const next = new URL(location, request.url);
-      if (next.pathname === CALLBACK) return next;
-      request = { url: next.href };
-      continue;
-    }
-    const page = await response.text();
-    const action = /<form[^>]* action="([^"]+)"/.exec(page)?.[1];
-    const prompt = /name="prompt" value="([^"]+)"/.exec(page)?.[1];
-    if (!action || !prompt) throw new Error(`no form at ${request.url}: ${response.status} ${page.slice(0, 500)}`);
-    const form = new URLSearchParams({ prompt, ...(prompt === 'login' && { login, password: 'any' }) });
-    request = { url: new URL(action, request.url).href, form };
-  }
-  throw new Error('too many steps');
-}
-
 /** Signs in up to the callback. */
 async function begin(login: string, { next = '/', jar = new CookieJar(gateway) } = {}) {
   const started = await jar.open(`/sign-in/oidc?next=${encodeURIComponent(next)}`);
   expect(started.status).toBe(303);
-  const { search } = await logIn(started.headers.get('location') ?? '', login);
+  const { search } = await logIn(started.headers.get('location') ?? '', { login });
   return { jar, search };
 }
 

@@ -9,6 +9,8 @@ export interface IdentityProvider {
   /** The claims of each person, by the login name, which is the `sub`. */
   readonly people: Map<string, Record<string, unknown>>;
   readonly peer: Peer;
+  /** Sends the logout tokens of the provider. */
+  sendLogout: (body: string) => Promise<Response>;
   /** Runs before each answer of the token endpoint. */
   beforeToken: () => Promise<void>;
   stop(): Promise<void>;
@@ -30,6 +32,9 @@ export async function startIdentityProvider(redirectUri: () => string): Promise<
           redirect_uris: [redirectUri()],
           response_types: ['code'],
           grant_types: ['authorization_code'],
+          post_logout_redirect_uris: [new URL('/sign-in', redirectUri()).href],
+          backchannel_logout_uri: new URL('/sign-in/oidc/logout', redirectUri()).href,
+          backchannel_logout_session_required: true,
         },
       ],
       pkce: { required: () => true },
@@ -39,7 +44,8 @@ export async function startIdentityProvider(redirectUri: () => string): Promise<
         accountId,
         claims: async () => ({ sub: accountId, ...people.get(accountId) }),
       }),
-      features: { devInteractions: { enabled: true } },
+      fetch: (_: URL, { body }: { readonly body: URLSearchParams }) => identityProvider.sendLogout(body.toString()),
+      features: { devInteractions: { enabled: true }, backchannelLogout: { enabled: true } },
     });
   const identityProvider: IdentityProvider = {
     issuer,
@@ -53,6 +59,7 @@ export async function startIdentityProvider(redirectUri: () => string): Promise<
     },
     people,
     peer,
+    sendLogout: () => Promise.resolve(new Response()),
     beforeToken: async () => {},
     stop: () => peer.stop(),
   };

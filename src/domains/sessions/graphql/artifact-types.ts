@@ -9,9 +9,9 @@ import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { type ArtifactRow, PULL_REQUESTS, type PullRequestRow } from '../artifact-queries.ts';
+import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
-import { readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
+import { pullRequestsBelow, readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
 import { artifactFilter, pullRequestFilter } from '../input.ts';
 import './enums.ts';
 import { pullRequestFields } from './value-types.ts';
@@ -122,6 +122,6 @@ builder.objectField(ArtifactType, 'pullRequests', (t) =>
   listBelow(t, PULL_REQUEST_LIST, {
     description: textOf(artifactDocument.shape.pullRequests),
     extensions: refusable(READ_SESSION_CONTENT),
-    rows: PULL_REQUESTS,
+    rows: pullRequestsBelow,
   }),
 );

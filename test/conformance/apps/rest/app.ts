@@ -191,6 +191,11 @@ export async function useEverything(given: Given) {
   const everything = good(
     await client.GET('/v1/organizations/{organizationId}/export', { ...ofOrganization, parseAs: 'text' }),
   );
+  const ofMember = { params: { path: { ...ofOrganization.params.path, userId } } };
+  good(
+    await client.GET('/v1/organizations/{organizationId}/members/{userId}/export', { ...ofMember, parseAs: 'text' }),
+  );
+  const review = good(await client.GET('/v1/access-review', { parseAs: 'text' }));
 
   const created = good(await client.POST('/v1/api-keys', { body: { name: 'CI', scopes: ['sessions.read'] } }));
   const keys = good(await client.GET('/v1/api-keys'));
@@ -273,6 +278,7 @@ export async function useEverything(given: Given) {
 
   good(await client.DELETE('/v1/api-keys/{apiKeyId}', { params: { path: { apiKeyId: otherKeyId } } }));
   const refused = await client.POST('/v1/organizations', { body: { name: '' } });
+  good(await client.DELETE('/v1/organizations/{organizationId}/members/{userId}/data', ofMember));
   const deletion = good(await client.DELETE('/v1/users/{userId}', { params: { path: { userId } } }));
 
   return {
@@ -308,6 +314,7 @@ export async function useEverything(given: Given) {
         redactedTexts: redaction.redactedTexts,
         keyDays: policy.maxDays,
         sessionDays: retention.sessionDays,
+        reviewed: review.trimEnd().split('\n').length,
         isExported: everything.trimEnd().split('\n').at(-1)?.includes('"kind":"end"'),
       },
       published: published.operationCount,

@@ -1,0 +1,123 @@
+import { useEffect } from 'preact/hooks';
+import { type Answer, run } from '../parts/api.ts';
+import { type DialogProps, FormButton } from '../parts/form-button.tsx';
+import { TextField, useField } from '../parts/form-fields.tsx';
+import { FormDialog, useForm } from '../parts/form.tsx';
+import { mutate, usePages } from '../parts/hooks.ts';
+import { finish } from '../parts/notices.tsx';
+import type { Answers } from '../generated/operation-types.ts';
+import { Action, List, PageFrame, personOf } from '../parts/parts.tsx';
+
+type Organization = NonNullable<Answers['Groups']['viewer']['organization']>;
+type Row = NonNullable<Organization['groups']>['nodes'][number];
+
+const HEAD = ['Group', 'Members', ''];
+
+/** The groups of people and service accounts. */
+export function GroupsPage() {
+  const list = usePages('Groups', { first: 50 }, ({ viewer }) => viewer.organization?.groups);
+  const create = <FormButton label="New group" isPlain={false} dialog={EditGroup} props={{ onDone: list.reload }} />;
+  return (
+    <PageFrame title="Groups" intro="People and service accounts, for rules and reports." actions={create}>
+      <List
+        label="Groups"
+        list={list}
+        row={(group: Row) => rowOf(group, list.reload)}
+        empty="There are no groups yet."
+        head={HEAD}
+      />
+    </PageFrame>
+  );
+}
+
+function rowOf(group: Row, onDone: () => void) {
+  const { id, name, externalName, isManagedBySCIM, members } = group;
+  return (
+    <tr key={id}>
+      <td class="wide">
+        <strong>{name}</strong>
+        {externalName !== null && <div class="soft">Tied to {externalName}</div>}
+        {isManagedBySCIM && <div class="soft">SCIM changes its members</div>}
+      </td>
+      <td>{members?.totalCount}</td>
+      <td class="end">
+        <div class="actions wrap">
+          <FormButton label="Edit" dialog={EditGroup} props={{ group, onDone }} />
+          <Action
+            label="Delete"
+            confirm={`Delete the group “${name}”? Its members stay in the organization.`}
+            run={() => mutate('DeleteGroup', { id }, onDone)}
+          />
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+interface EditGroupProps extends DialogProps {
+  /** Absent for a new one. */
+  readonly group?: Row;
+  readonly onDone: () => void;
+}
+
+/** The form that creates or changes a group. */
+function EditGroup({ group, onDone, onClose }: EditGroupProps) {
+  const initial = {
+    name: group?.name ?? '',
+    externalName: group?.externalName ?? '',
+    memberIds: (group?.members?.nodes ?? []).map(({ id }) => id) as readonly string[],
+  };
+  // Members beyond the first hundred would be taken out.
+  const isWhole =
+    group === undefined || (!group.isManagedBySCIM && group.members?.totalCount === initial.memberIds.length);
+  const form = useForm({
+    initial,
+    send: (
+      { name, externalName, memberIds },
+      { idempotencyKey },
+    ): Promise<Answer<Answers['CreateGroup'] | Answers['UpdateGroup']>> => {
+      const input = { name, externalName: externalName || null, ...(isWhole && { memberIds }) };
+      if (!group) return run('CreateGroup', { input }, { idempotencyKey });
+      return run(
+        'UpdateGroup',
+        { input: { ...input, groupId: group.id, expectedUpdatedAt: group.updatedAt } },
+        { idempotencyKey },
+      );
+    },
+    onDone: () => finish('The group was saved.', onClose, onDone),
+  });
+  return (
+    <FormDialog title={group ? `Group ${group.name}` : 'New group'} submit="Save" form={form} onClose={onClose}>
+      <TextField name="name" label="Name" isRequired />
+      <TextField name="externalName" label="Group of the identity provider" help="Its people are then the members." />
+      {isWhole && <MembersField />}
+    </FormDialog>
+  );
+}
+
+function MembersField() {
+  const [{ value, set, id, ...rest }, below] = useField<readonly string[]>('memberIds');
+  const { rows, hasMore, isLoading, loadMore } = usePages(
+    'GroupChoices',
+    { first: 100 },
+    ({ viewer }) => viewer.organization?.members,
+  );
+  useEffect(() => {
+    if (hasMore && !isLoading) void loadMore();
+  }, [rows.length, hasMore, isLoading]);
+  const accounts = usePages('ServiceAccounts', { first: 100 }, ({ viewer }) => viewer.organization?.serviceAccounts);
+  const choices = [...rows.map(({ user }) => user), ...accounts.rows.map((account) => ({ ...account, email: null }))];
+  const toggle = (each: string) => set(value.includes(each) ? value.filter((one) => one !== each) : [...value, each]);
+  return (
+    <fieldset class="field scope-choice" id={id} tabindex={-1} data-invalid={rest['aria-invalid']}>
+      <legend>Members: {value.length}</legend>
+      {below}
+      {choices.map((account) => (
+        <label key={account.id} class="check">
+          <input type="checkbox" checked={value.includes(account.id)} onChange={() => toggle(account.id)} />
+          {personOf(account)}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

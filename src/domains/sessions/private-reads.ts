@@ -1,0 +1,84 @@
+import { LRUCache } from 'lru-cache';
+import { sql } from 'kysely';
+import { type AuditTables, auditEntry, recordAudits } from '../../core/audit.ts';
+import type { ArtifactId, SessionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { lockName } from '../../core/postgres/advisory-lock.ts';
+import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { ApiKeyTables } from '../api-keys/public.ts';
+import type { SessionTables } from './entity.ts';
+import { callerOf } from './policy.ts';
+
+const db = queriesOn<SessionTables>();
+
+/** The operation of the entries. */
+export const READ_PRIVATE_SESSION = 'readPrivateSession';
+
+/** Private sessions whose reads by somebody on a day need no further entry. */
+const newKnown = () => new LRUCache<string, true>({ max: 10_000 });
+
+/**
+ * Writes an audit log entry for each of these sessions that is a private one of somebody else, once for each administrator and UTC day. Call it
+ * before the answer: what cannot be recorded is not read.
+ */
+export async function recordPrivateReads(context: OperationContext, sessionIds: Iterable<SessionId>): Promise<void> {
+  const { role, userId, organizationId } = callerOf(context.actor);
+  if (role !== 'admin') return;
+  const day = context.now().toISOString().slice(0, 10);
+  const known = context.caches.of(newKnown);
+  const keyOf = (id: SessionId) => `${userId} ${id} ${day}`;
+  const unknown = [...new Set(sessionIds)].filter((id) => !known.has(keyOf(id)));
+  if (unknown.length === 0) return;
+  const found = await context.em.fork().transactional(async (em) => {
+    const tables = em.getKysely<Readable<SessionTables & AuditTables & ApiKeyTables>>();
+    const sessions = await tables
+      .selectFrom('session')
+      .select(['id', 'creator_id as creatorId'])
+      .where('id', '=', anyOf('uuid', unknown))
+      .where('organization_id', '=', organizationId)
+      .where('visibility', '=', 'private')
+      .execute();
+    const ids = sessions.flatMap(({ id, creatorId }) => (creatorId === userId ? [] : [id]));
+    if (ids.length === 0) return sessions;
+    await lockName(em, `private reads of ${userId}`);
+    const recorded = await tables
+      .selectFrom('audit_entry as a')
+      .innerJoin('api_key as k', 'k.id', 'a.key_id')
+      .select(sql<string>`a.target_id`.as('id'))
+      .where('a.target_id', '=', anyOf('uuid', ids))
+      .where('a.occurred_at', '>=', `${day}T00:00:00Z`)
+      .where('a.operation', '=', READ_PRIVATE_SESSION)
+      .where('k.user_id', '=', userId)
+      .execute();
+    const done = new Set(recorded.map(({ id }) => id));
+    const entries = ids.filter((id) => !done.has(id)).map((id) => ({ type: 'Session' as const, id }));
+    await recordAudits(
+      em,
+      entries.map((target) => auditEntry(context, READ_PRIVATE_SESSION, target)),
+    );
+    return sessions;
+  });
+  for (const { id } of found) known.set(keyOf(id), true);
+}
+
+/** The same for the diffs below these artifacts. */
+export async function recordReadsOfDiffs(context: OperationContext, artifactIds: readonly ArtifactId[]): Promise<void> {
+  const { role, organizationId } = callerOf(context.actor);
+  if (role !== 'admin') return;
+  const sessions = await context.sql.all(
+    db
+      .selectFrom('artifact as a')
+      .innerJoin('session as s', (join) =>
+        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+      )
+      .select('s.id')
+      .distinct()
+      .where('a.id', '=', anyOf('uuid', artifactIds))
+      .where('a.organization_id', '=', organizationId)
+      .where('s.visibility', '=', 'private'),
+  );
+  await recordPrivateReads(
+    context,
+    sessions.map(({ id }) => id),
+  );
+}
