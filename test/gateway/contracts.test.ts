@@ -36,6 +36,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/organizations/:organizationId/members/:userId/data deleteOrganizationMemberData 202 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId deleteSession 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/sessions/:sessionId/handled unmarkSessionHandled 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId/hold releaseSession 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/webhooks/:webhookId deleteWebhook 204 | 400 401 403 404 409 413 415 429 500 503
@@ -70,6 +71,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/sessions/:sessionId/entries listSessionEntries 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/export exportSession 200 | 400 401 403 404 409 429 500 503
+    GET /v1/sessions/:sessionId/failure readSessionFailure 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/usage readSessionUsage 200 | 400 401 403 404 429 500 503
     GET /v1/usage-report readUsageReport 200 | 400 401 403 404 429 500 503
@@ -121,6 +123,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/webhooks/:webhookId/replay replayWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/try tryWebhookNow 202 | 400 401 403 404 409 413 415 429 500 503
+    PUT /v1/sessions/:sessionId/handled markSessionHandled 200 | 400 401 403 404 409 413 415 429 500 503
     PUT /v1/sessions/:sessionId/hold holdSession 200 | 400 401 403 404 409 413 415 429 500 503
     PUT /v1/sessions/by-source/:agent/:sourceId ensureSession 201 | 400 401 403 404 409 413 415 429 500 503"
   `);

@@ -15,6 +15,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       holdSession: 'Held the session',
       releaseSession: 'Released the session',
       readPrivateSession: 'Read a private session',
+      markSessionHandled: 'Marked the session as handled or not',
       exportSession: 'Exported the transcript',
       deleteSession: 'Deleted the session',
       appendSessionEvents: 'Recorded events',

@@ -6,7 +6,7 @@ import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
+  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } } handled { at }`;
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -124,6 +124,12 @@ export const OPERATIONS = {
 
   TransitionSession: `mutation TransitionSession($id: ID!, $state: SessionStateName!) {
     transitionSession(input: { sessionId: $id, state: $state }) { __typename ${FAULT} }
+  }`,
+
+  MarkSessionHandled: `mutation MarkSessionHandled($id: ID!, $isHandled: Boolean!) {
+    markSessionHandled(input: { sessionId: $id, isHandled: $isHandled }) {
+      __typename ... on MarkSessionHandledPayload { session { id handled { at } } } ${FAULT}
+    }
   }`,
 
   PinSession: `mutation PinSession($id: ID!, $isPinned: Boolean!) {
@@ -345,7 +351,7 @@ export const OPERATIONS = {
       days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
       tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
       running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
-      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes { ${WORKING} } }
+      failed: sessions(first: 5, filter: { needsPerson: true, createdFrom: $since }) { totalCount nodes { ${WORKING} } }
     } }
   }`,
 

@@ -2,10 +2,18 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { requireAccess } from '../../core/access.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type OperationContext, guarded } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import { type SessionTables, WRITE_SESSIONS, callerOf, readableBy } from '../sessions/public.ts';
+import {
+  SESSIONS,
+  type SessionRow,
+  type SessionTables,
+  WRITE_SESSIONS,
+  callerOf,
+  mayChange,
+  readableBy,
+} from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /** Numbers of the records that would be deleted together with a session. */
@@ -16,6 +24,26 @@ export interface SessionDeletionPreview {
 }
 
 const db = queriesOn<SessionEventTables & SessionTables>();
+
+/** What the deletion of several sessions would delete, and which of them it would refuse. */
+export interface SessionsDeletionPreview {
+  readonly sessions: number;
+  readonly events: number;
+  readonly held: readonly SessionRow[];
+}
+
+/** Of the sessions that the caller can change. */
+export const readSessionsDeletionPreview = guarded(
+  WRITE_SESSIONS,
+  async (context: OperationContext, ids: readonly SessionId[]): Promise<SessionsDeletionPreview> => {
+    const sessions = await SESSIONS.find(context, [...new Set(ids)]);
+    const own = sessions.filter((session) => mayChange(context.actor, session, WRITE_SESSIONS));
+    const deleted = own.filter(({ heldAt }) => heldAt === null).map(({ id }) => id);
+    const previews = await deletionPreviewsOf(context)(deleted);
+    const events = [...previews.values()].reduce((sum, preview) => sum + preview.events, 0);
+    return { sessions: deleted.length, events, held: own.filter(({ heldAt }) => heldAt !== null) };
+  },
+);
 
 /** Counts them for sessions that the caller can read, with one statement. Events are not read: their ids have no gaps. */
 export function deletionPreviewsOf(context: OperationContext): LoadBatch<SessionId, SessionDeletionPreview> {

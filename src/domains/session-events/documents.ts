@@ -41,6 +41,13 @@ export const sessionEventDocument = z
   })
   .meta({ id: 'SessionEvent' });
 
+export const failureDocument = z
+  .strictObject({
+    reason: z.string().nullable().describe('Why it failed, in one line.').meta({ example: 'Bash: Exit code 1' }),
+    event: sessionEventDocument.nullable().describe('The event that says so.'),
+  })
+  .meta({ id: 'SessionFailure' });
+
 export const appendedDocument = z
   .strictObject({
     sessionId: ofSession(z.uuid()),

@@ -250,7 +250,7 @@ const sessionsOf = (places: readonly { readonly sessionId: SessionId }[]) => [
 export const findEntries = (context: OperationContext, places: readonly EntryPlace[]): Promise<EntryRow[]> =>
   findRows(context, { sessionIds: sessionsOf(places), isWanted: isAt(places), limit: places.length });
 
-async function findRows(context: OperationContext, wanted: Omit<Wanted, 'reader'>): Promise<EntryRow[]> {
+export async function findRows(context: OperationContext, wanted: Omit<Wanted, 'reader'>): Promise<EntryRow[]> {
   requireAccess(context.actor, READ_SESSIONS);
   const { rows } = await readFolded(context, (reader) => readRows(context, { ...wanted, reader }));
   await recordReads(context, rows);

@@ -37,6 +37,7 @@ export const sessionEvents = {
       import('./graphql/search.ts'),
       import('./graphql/outline.ts'),
       import('./graphql/entries.ts'),
+      import('./graphql/failure.ts'),
     ]),
   routes: [...sessionEventRoutes, ...entryRoutes, ...searchRoutes],
   pages: [],

@@ -9,8 +9,9 @@ import {
 import type { OperationContext } from '../../core/operation.ts';
 import { routesOf, textBody } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
-import { appendedDocument, redactedDocument, sessionEventDocument } from './documents.ts';
+import { appendedDocument, failureDocument, redactedDocument, sessionEventDocument } from './documents.ts';
 import { exportSession } from './export.ts';
+import { readSessionFailure } from './failure.ts';
 import { eventToJson, fileOf, toEventStream } from './rest-export.ts';
 import type { ListSessionEventsInput } from './input.ts';
 import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
@@ -60,6 +61,13 @@ export const sessionEventRoutes = [
     },
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
+  }),
+  route('GET /v1/sessions/:sessionId/failure', readSessionFailure, {
+    output: failureDocument,
+    respond: async (context, input) => {
+      const { reason, event } = await readSessionFailure(context, input);
+      return answerJsonText(`{"reason":${JSON.stringify(reason)},"event":${event ? eventToJson(event) : 'null'}}`);
+    },
   }),
   route('GET /v1/sessions/:sessionId/export', exportSession, {
     description:

@@ -7,9 +7,9 @@ import { type OperationContext, defineOperation, requireAuthority, unchanged } f
 import { lockOrganization } from '../organizations/public.ts';
 import { deleteLockedSession } from './deletion.ts';
 import type { Session } from './entity.ts';
-import { holdSessionInput, sessionReference } from './input.ts';
+import { holdSessionInput, markSessionHandledInput, sessionReference } from './input.ts';
 import { lockForDeletion, lockSession } from './operations.ts';
-import { HOLD_SESSIONS, WRITE_SESSIONS } from './policy.ts';
+import { HOLD_SESSIONS, WRITE_SESSIONS, requireReadable } from './policy.ts';
 import type { SessionRow } from './queries.ts';
 import { readRecorded } from './recording-operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
@@ -86,6 +86,28 @@ export const releaseSession = defineOperation({
     return session;
   },
   target: ({ id }) => targetOf(id),
+  afterCommit: afterChange,
+});
+
+export const markSessionHandled = defineOperation({
+  name: 'markSessionHandled',
+  description:
+    'Marks a session as handled, so that it needs no person any more when it has failed, or takes the mark back. Everybody who can read the session can do it. The mark is gone when the state of the session changes.',
+  access: WRITE_SESSIONS,
+  input: markSessionHandledInput,
+  errors: [NotFoundError],
+  run: async ({ em, actor, now }, { sessionId, isHandled }) => {
+    const session = await lockSession(em, actor, sessionId, 'session', requireReadable);
+    if (!isHandled && session.handledAt == null) return unchanged(session);
+    const at = now();
+    em.assign(session, {
+      handledBy: isHandled ? actor.userId : null,
+      handledAt: isHandled ? at : null,
+      updatedAt: at,
+    });
+    return session;
+  },
+  target: ({ id }, { isHandled }) => ({ ...targetOf(id), detail: isHandled ? 'handled' : 'not handled' }),
   afterCommit: afterChange,
 });
 

@@ -274,6 +274,17 @@ export const holdDocument = z
   })
   .meta({ id: 'SessionHold' });
 
+export const handledDocument = z
+  .strictObject({
+    by: z
+      .uuid()
+      .nullable()
+      .describe('Who has marked the session as handled. Null when that account was deleted.')
+      .meta({ example: '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b' }),
+    at: at('When it was marked.', '2026-03-01T10:20:30.000Z'),
+  })
+  .meta({ id: 'SessionHandled' });
+
 const total = (text: string, example: number) => z.int().nullable().describe(text).meta({ example });
 
 export const usageDocument = z

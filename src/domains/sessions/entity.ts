@@ -111,6 +111,9 @@ const SessionSchema = defineEntity({
     heldAt: p.datetime().nullable(),
     /** The name and address of the creator when the hold began, for administrators, also when the account is deleted. */
     holdCreatorLabel: p.text().nullable(),
+    /** Who has marked the failed session as handled, and when. Only `handledBy` can then be null, when that account is deleted. */
+    handledBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    handledAt: p.datetime().nullable(),
     redactedAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -129,6 +132,15 @@ const SessionSchema = defineEntity({
       where: `state = 'inProgress' and source -> 'transcript' is not null`,
     },
     { name: 'session_held_index', properties: ['organization'], where: 'held_at is not null' },
+    { name: 'session_handled_by_index', properties: ['handledBy'], where: 'handled_by_id is not null' },
+    {
+      name: 'session_completed_title_index',
+      expression: `create index "session_completed_title_index" on "session" ("organization_id", md5("title")) where state = 'completed'`,
+    },
+    {
+      name: 'session_completed_source_index',
+      expression: `create index "session_completed_source_index" on "session" ("organization_id", ("source" ->> 'id')) where state = 'completed'`,
+    },
   ],
 });
 

@@ -29,9 +29,12 @@ function lineOf({
   holdReason,
   heldById,
   heldAt,
+  handledById,
+  handledAt,
   ...row
 }: SessionRow) {
   const held = { reason: holdReason, heldBy: heldById, heldAt, creatorLabel: holdCreatorLabel };
   const hold = heldAt === null ? null : held;
-  return { ...row, sessionKind, state: stateFlags(state), sessionSource: source, hold };
+  const handled = handledAt === null ? null : { by: handledById, at: handledAt };
+  return { ...row, sessionKind, state: stateFlags(state), sessionSource: source, hold, handled };
 }

@@ -258,6 +258,11 @@ export const recordPullRequestInput = z.strictObject({
 
 const isPinned = z.boolean().describe('True lists only pinned sessions, false only sessions that are not pinned.');
 const isHeld = z.boolean().describe('True lists only sessions that an administrator holds, false only others.');
+const needsPerson = z
+  .boolean()
+  .describe(
+    'True lists only failed sessions that nobody has marked as handled and whose work was not done again: no later public session, or later one of the same creator, of the same source, or of the same title and project, has completed. False lists only others.',
+  );
 const titlePart = text({ max: 1000 }).describe(
   'Sessions whose title contains this text. Case is ignored; there are no wildcards.',
 );
@@ -284,6 +289,7 @@ export const sessionFilter = z
     failedTools: anyOf(shortText).describe(`Sessions in which a call of any of these tools has failed. ${INDEXED}`),
     isPinned: isPinned.nullish(),
     isHeld: isHeld.nullish(),
+    needsPerson: needsPerson.nullish(),
     title: titlePart.nullish(),
     ...createdBetween,
     lastSeenFrom: momentInput().nullish().describe('Sessions whose `lastSeenAt` is this time or later.'),
@@ -339,9 +345,18 @@ export type AgentFilter = z.output<typeof agentFilter>;
 
 export const sessionReference = z.strictObject({ sessionId });
 
+export const sessionReferences = z.strictObject({
+  sessionIds: z.array(sessionId).min(1).max(100).describe('Ids of the sessions, at most 100.'),
+});
+
 export const holdSessionInput = z.strictObject({
   sessionId,
   reason: text({ min: 1, max: 1000 }).describe(textOf(holdDocument.shape.reason)),
+});
+
+export const markSessionHandledInput = z.strictObject({
+  sessionId,
+  isHandled: z.boolean().describe('True marks the session, false takes the mark back.'),
 });
 
 /** Query parameters of the REST list. */
@@ -360,6 +375,7 @@ export const sessionConditions = {
   projectId: conditions(projectId, 'Sessions in this project.'),
   isPinned: isPinned.optional(),
   isHeld: isHeld.optional(),
+  needsPerson: needsPerson.optional(),
   title: titlePart.optional(),
 };
 

@@ -314,6 +314,7 @@ export async function lockSession(
   actor: OperationContext['actor'],
   sessionId: SessionId,
   what = 'session',
+  requireRight: typeof requireChange = requireChange,
 ): Promise<Session> {
   const organization = requireOrganization(actor);
   const session = await em.findOne(
@@ -326,7 +327,7 @@ export async function lockSession(
     creatorId: session.creator?.id ?? null,
     visibility: session.visibility,
   };
-  requireChange(actor, owned ?? undefined, what);
+  requireRight(actor, owned ?? undefined, what);
   if (!session) throw notFound(what);
   return session;
 }

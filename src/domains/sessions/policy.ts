@@ -62,6 +62,15 @@ export function callerOf(actor: Actor): Caller {
 export const mayChange = (actor: Actor, session: Ownership, access: Access): boolean =>
   hasAccess(actor, access) && isWithin(changeableBy(callerOf(actor)), session);
 
+/** @throws NotFoundError (404) for a session that the caller cannot read. */
+export function requireReadable<Session extends Ownership>(
+  actor: Actor,
+  session: Session | undefined,
+  what = 'session',
+): asserts session is Session {
+  if (!session || !isWithin(readableBy(callerOf(actor)), session)) throw notFound(what);
+}
+
 /**
  * @throws NotFoundError (404) for a session that the caller cannot read; ForbiddenError (403) for a session that they
  * can read but not change.
@@ -71,8 +80,7 @@ export function requireChange<Session extends Ownership>(
   session: Session | undefined,
   what = 'session',
 ): asserts session is Session {
-  const caller = callerOf(actor);
-  if (!session || !isWithin(readableBy(caller), session)) throw notFound(what);
-  if (!isWithin(changeableBy(caller), session))
+  requireReadable(actor, session, what);
+  if (!isWithin(changeableBy(callerOf(actor)), session))
     throw new ForbiddenError('only the creator of the session and administrators can change it', { role: 'admin' });
 }

@@ -5,6 +5,8 @@ export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export {
   type SessionFilter,
   createSessionInput,
+  sessionReference,
+  sessionReferences,
   recordPullRequestInput,
   sessionConditions,
   sessionFilterOf,
@@ -25,6 +27,7 @@ export {
   WRITE_SESSIONS,
   callerOf,
   changeableBy,
+  mayChange,
   readableBy,
   sessionNotFound,
 } from './policy.ts';

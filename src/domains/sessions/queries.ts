@@ -50,6 +50,16 @@ const callerIn = (value: ValueOf<CallerIds>, role: Role) => ({
 
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
 
+/** A later session that has completed, and that everybody who can read the session `s` may know of. */
+const isDoneAgain = (isSame: RawBuilder<SqlBool>) => sql<SqlBool>`exists (select 1 from session as o
+  where o.organization_id = s.organization_id and o.state = 'completed' and o.created_at > s.created_at
+    and (o.visibility = 'public' or o.creator_id = s.creator_id) and ${isSame})`;
+
+/** Whether the session `s` has failed, is not marked as handled, and its work was not done again. */
+const NEEDS_PERSON = sql<SqlBool>`s.state = 'failed' and s.handled_at is null
+  and not ${isDoneAgain(sql`o.source ->> 'id' = s.source ->> 'id'`)}
+  and not ${isDoneAgain(sql`md5(o.title) = md5(s.title) and o.title = s.title and o.project_id is not distinct from s.project_id`)}`;
+
 /** The conditions of the filter, also for lists of what belongs to sessions. */
 export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<keyof SessionRow>) => ({
   states: oneOf('state'),
@@ -64,6 +74,7 @@ export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<
   isHeld: {
     inText: (isHeld: boolean) => (isHeld ? sql<SqlBool>`s.held_at is not null` : sql<SqlBool>`s.held_at is null`),
   },
+  needsPerson: { inText: (isNeeded: boolean) => sql<SqlBool>`(${NEEDS_PERSON}) = ${sql.lit(isNeeded)}` },
   title: containing('title'),
   models: isNamed('models'),
   tools: isNamed('tools'),

@@ -132,6 +132,7 @@ export const transitionSession = defineOperation({
     session.updatedAt = at;
     // A transcript keeps its place in time.
     if (!session.source.transcript) session.lastSeenAt = at;
+    em.assign(session, { handledBy: null, handledAt: null });
     if (state === 'queued') session.lastQueuedAt = at;
     // In the same transaction, so that a concurrent append either commits before the session is finished, or is refused.
     await em.nativeUpdate(

@@ -5,6 +5,7 @@ import type { ArtifactInSession, PullRequestInSession } from './artifact-queries
 import type { SessionDetails } from './document-operations.ts';
 import {
   artifactDocument,
+  type handledDocument,
   type holdDocument,
   htmlUrlOf,
   projectDocument,
@@ -19,6 +20,11 @@ export const toHoldDocument = ({ holdReason, heldById, heldAt }: SessionRow): z.
   reason: holdReason ?? '',
   heldBy: heldById,
   heldAt: heldAt ?? '',
+});
+
+export const toHandledDocument = ({ handledById, handledAt }: SessionRow): z.input<typeof handledDocument> => ({
+  by: handledById,
+  at: handledAt ?? '',
 });
 
 export const toPullRequestDocument = answering<PullRequestInSession, typeof pullRequestDocument>(
@@ -44,6 +50,8 @@ export function toSessionDocument(
     heldById: _heldById,
     heldAt: _heldAt,
     holdCreatorLabel: _holdCreatorLabel,
+    handledById: _handledById,
+    handledAt: _handledAt,
     redactedAt: _redactedAt,
     source,
     state,

@@ -4,22 +4,29 @@ import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './document-operations.ts';
 import { ensureSession } from './ensure-operation.ts';
-import { listSessionsInput, sessionFilterOf } from './input.ts';
+import { listSessionsInput, sessionFilterOf, sessionReference } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
-import { deleteSession, holdSession, releaseSession } from './deletion-and-hold.ts';
+import { deleteSession, holdSession, markSessionHandled, releaseSession } from './deletion-and-hold.ts';
 import { transcriptFilesOf } from './transcript-files.ts';
 import { readSessionUsage } from './usage.ts';
 import {
   artifactDocument,
   ensuredDocument,
+  handledDocument,
   holdDocument,
   pullRequestDocument,
   sessionDocument,
   usageDocument,
 } from './documents.ts';
-import { toArtifactDocument, toHoldDocument, toPullRequestDocument, toSessionDocument } from './rest-documents.ts';
+import {
+  toArtifactDocument,
+  toHandledDocument,
+  toHoldDocument,
+  toPullRequestDocument,
+  toSessionDocument,
+} from './rest-documents.ts';
 
 const route = routesOf('Sessions');
 
@@ -117,6 +124,17 @@ export const sessionRoutes = [
     toDocument: toHoldDocument,
   }),
   route('DELETE /v1/sessions/:sessionId/hold', releaseSession),
+  route('PUT /v1/sessions/:sessionId/handled', markSessionHandled, {
+    input: sessionReference,
+    output: handledDocument,
+    run: async (context, input) => toHandledDocument(await markSessionHandled(context, { ...input, isHandled: true })),
+  }),
+  route('DELETE /v1/sessions/:sessionId/handled', markSessionHandled, {
+    operationId: 'unmarkSessionHandled',
+    summary: 'Takes back that a failed session was marked as handled.',
+    input: sessionReference,
+    run: async (context, input) => void (await markSessionHandled(context, { ...input, isHandled: false })),
+  }),
   route('POST /v1/sessions/:sessionId/artifacts', recordArtifact, {
     output: artifactDocument,
     examples: { input: { type: 'PullRequest' }, output: { ...exampleOf(artifactDocument), pullRequests: [] } },

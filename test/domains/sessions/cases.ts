@@ -21,6 +21,11 @@ export const sessions: Cases = {
     target: 'Session',
   },
   releaseSession: { input: ({ sessionId }) => ({ sessionId }), target: 'Session' },
+  markSessionHandled: {
+    input: ({ sessionId }) => ({ sessionId, isHandled: true }),
+    body: () => ({}),
+    target: 'Session',
+  },
   deleteSession: { input: ({ sessionId }) => ({ sessionId }), target: 'Session' },
   recordArtifact: { input: ({ sessionId }) => ({ sessionId, type: 'PLAN' }), target: 'Session' },
   recordPullRequest: { input: ({ artifactId }) => pullRequestInput(artifactId), target: 'Session' },

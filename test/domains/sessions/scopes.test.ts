@@ -45,12 +45,13 @@ const CONTENT = [
   'sourcePullRequest { title }',
   'usage { turns }',
   'hold { reason }',
+  'handled { at }',
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
 const NO_CONTENT = `
-  accesses agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview entries entry events htmlUrl id
+  accesses agent agentId artifactType baseBranch branchName continuedFrom createdAt creator databaseId deletionPreview entries entry events failureEvent failureReason htmlUrl id
   isPinned kind lastQueuedAt lastSeenAt level mcpServers mode outline redactedAt sandboxSize sessionType sessionSource source
   state targetBranch title turns updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility wholeOutline
 `
@@ -73,7 +74,7 @@ test('each field of Session is content or not, and each column with content is c
   ).toBe('');
   expect(content.toSorted()).toEqual(CONTENT.map(nameOf).toSorted());
   // In REST the columns are null, and objects of other tables are absent.
-  const others = ['artifacts', 'hold', 'project', 'usage'];
+  const others = ['artifacts', 'handled', 'hold', 'project', 'usage'];
   const where = 'CONTENT_COLUMNS in src/domains/sessions/content-columns.ts';
   expect(caseFaults(where, [...CONTENT_COLUMNS, ...others], content)).toBe('');
 });

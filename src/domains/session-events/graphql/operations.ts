@@ -1,16 +1,23 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { shown } from '../../../core/graphql/derived-fields.ts';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
 import { invalid } from '../../../core/errors.ts';
-import { READ_SESSIONS, type SessionRow, WRITE_SESSIONS, sessionNotFound } from '../../sessions/public.ts';
+import {
+  READ_SESSIONS,
+  type SessionRow,
+  WRITE_SESSIONS,
+  sessionNotFound,
+  sessionReferences,
+} from '../../sessions/public.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { belowEach, listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable, withAccess } from '../../../core/graphql/refusable.ts';
-import { needs } from '../../../core/graphql/selection.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
@@ -26,9 +33,15 @@ import type { SessionEventRow } from '../queries.ts';
 import { type Tailed, tailSessionEvents } from '../live-tail.ts';
 import type { NamedRow } from '../../../core/postgres/reading/names.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { eventTypeFilter, listSessionEventTypes } from '../event-type-list.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { type SessionDeletionPreview, deletionPreviewsOf } from '../deletion-preview.ts';
+import {
+  type SessionDeletionPreview,
+  type SessionsDeletionPreview,
+  deletionPreviewsOf,
+  readSessionsDeletionPreview,
+} from '../deletion-preview.ts';
 import { redactSessionEvents } from '../redaction-operations.ts';
 
 export function placeOf(key: string): { sessionId: SessionId; id: number }[] {
@@ -201,6 +214,20 @@ async function* eventsOf(
 
 inputType('RecordedEventInput', recordedEventFields, { types: { eventData: 'JSON' } });
 
+/** The event, read together with those of all other parents. Null if the caller can read no such event. */
+export function resolveEvent(
+  context: GraphQLContext,
+  info: GraphQLResolveInfo,
+  { sessionId, id }: { readonly sessionId: SessionId; readonly id: number },
+): Promise<SessionEventRow | null> | null {
+  const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
+  const load = async (keys: readonly string[]) => {
+    const rows = await readSessionEvents(context, keys.flatMap(placeOf), selected);
+    return new Map(rows.map((row) => [`${row.sessionId}:${row.id}`, row]));
+  };
+  return resolveBatched<SessionEventRow, null>({ context, info }, `${sessionId}:${id}`, load, selected, null);
+}
+
 mutation(appendSessionEvents, {
   ids: { sessionId: 'Session' },
   payload: (t) => ({
@@ -247,6 +274,31 @@ builder.objectField(SessionType, 'deletionPreview', (t) =>
     extensions: { ...OWN_STATEMENT, ...refusable(WRITE_SESSIONS), ...needs<SessionRow>('id') },
     resolve: async ({ id }, _, context, info) =>
       (await resolveBatched({ context, info }, id, deletionPreviewsOf(context))) ?? null,
+  }),
+);
+
+const ManyPreviewType = builder.objectRef<SessionsDeletionPreview>('SessionsDeletionPreview').implement({
+  description: 'What the deletion of several sessions would delete now. Each is deleted by `deleteSession`.',
+  fields: (t) => ({
+    sessions: t.exposeInt('sessions', { description: 'Number of the sessions that the caller can delete.' }),
+    events: t.exposeInt('events', { description: 'Number of their events.' }),
+    held: t.field({
+      type: [SessionType],
+      description: 'Those that stay, because an administrator holds them.',
+      resolve: ({ held }) => held,
+    }),
+  }),
+});
+
+builder.objectField(OrganizationType, 'sessionsDeletionPreview', (t) =>
+  t.field({
+    type: ManyPreviewType,
+    description:
+      'What the deletion of these sessions would delete now. Sessions that the caller cannot change are left out.',
+    args: { sessionIds: t.arg.idList({ required: true, description: 'Ids of the sessions, 1 to 100.' }) },
+    validate: acceptingIds(sessionReferences, { sessionIds: 'Session' }),
+    extensions: { ...OWN_STATEMENT, ...refusable(WRITE_SESSIONS, { actingOrganization: true }) },
+    resolve: (_, { sessionIds }, context) => readSessionsDeletionPreview(context, sessionIds as SessionId[]),
   }),
 );
 

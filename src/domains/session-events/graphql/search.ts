@@ -1,17 +1,14 @@
-import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder, ownStatements } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import { inGraphQL } from '../../../core/text/wording.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { SessionFilterInput } from '../../sessions/graphql/operations.ts';
 import { sessionField } from '../../sessions/graphql/types.ts';
 import { type SessionMatch, searchSessions } from '../search-operations.ts';
 import { searchTextInput } from '../input.ts';
-import { readSessionEvents } from '../operations.ts';
-import type { SessionEventRow } from '../queries.ts';
-import { SessionEventType, placeOf } from './operations.ts';
+import { SessionEventType, resolveEvent } from './operations.ts';
 import { shown } from '../../../core/graphql/derived-fields.ts';
 import { matchDocument } from '../documents.ts';
 import { SEARCHED_TEXT } from '../texts.ts';
@@ -27,21 +24,8 @@ const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').impleme
       description:
         'The event that has the text. Null when the title was found, or the event was deleted in the meantime.',
       extensions: OWN_STATEMENT,
-      resolve: ({ sessionId, eventId }, _, context, info) => {
-        if (eventId === null) return null;
-        const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
-        const load = async (keys: readonly string[]) => {
-          const rows = await readSessionEvents(context, keys.flatMap(placeOf), selected);
-          return new Map(rows.map((row) => [`${row.sessionId}:${row.id}`, row]));
-        };
-        return resolveBatched<SessionEventRow, null>(
-          { context, info },
-          `${sessionId}:${eventId}`,
-          load,
-          selected,
-          null,
-        );
-      },
+      resolve: ({ sessionId, eventId }, _, context, info) =>
+        eventId === null ? null : resolveEvent(context, info, { sessionId, id: eventId }),
     }),
     ...shown(t, matchDocument, ['eventId', 'excerpt']),
   }),

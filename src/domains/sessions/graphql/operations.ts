@@ -23,7 +23,7 @@ import {
   updateSession,
 } from '../operations.ts';
 import type { SessionRow } from '../queries.ts';
-import { deleteSession, holdSession, releaseSession } from '../deletion-and-hold.ts';
+import { deleteSession, holdSession, markSessionHandled, releaseSession } from '../deletion-and-hold.ts';
 
 export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
   ids: { projectIds: 'Project', creatorIds: 'Actor', creatorGroupIds: 'Group' },
@@ -177,4 +177,5 @@ mutation(deleteSession, {
 });
 
 mutation(holdSession, { ids: { sessionId: 'Session' }, payload: changedSession });
+mutation(markSessionHandled, { ids: { sessionId: 'Session' }, payload: changedSession });
 mutation(releaseSession, { ids: { sessionId: 'Session' }, payload: changedSession });

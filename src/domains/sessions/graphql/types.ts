@@ -38,6 +38,7 @@ import { usageOf } from '../usage.ts';
 import {
   AgentOptionsType,
   DiffSummaryType,
+  SessionHandledType,
   SessionHoldType,
   SessionStateType,
   SessionUsageType,
@@ -172,6 +173,13 @@ function stateFields(t: Fields) {
       extensions: { ...CONTENT, ...needs<SessionRow>('holdReason', 'heldById', 'heldAt', 'holdCreatorLabel') },
       resolve: ({ holdReason, heldById, heldAt, holdCreatorLabel }) =>
         heldAt === null ? null : { reason: holdReason ?? '', heldById, heldAt, holdCreatorLabel },
+    }),
+    handled: t.field({
+      type: SessionHandledType,
+      nullable: true,
+      description: 'Who has marked the failed session as handled, and when. Null when nobody has.',
+      extensions: { ...CONTENT, ...needs<SessionRow>('handledById', 'handledAt') },
+      resolve: ({ handledById: by, handledAt }) => (handledAt === null ? null : { by, at: handledAt }),
     }),
     ...shown(t, sessionDocument, ['isPinned', 'createdAt', 'updatedAt', 'lastQueuedAt', 'lastSeenAt']),
     ...exposed(t, {

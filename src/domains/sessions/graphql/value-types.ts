@@ -7,11 +7,13 @@ import { resolveReference } from '../../../core/graphql/references.ts';
 import type { UserId } from '../../../core/ids.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
+import { actorField } from '../../organizations/graphql/actors.ts';
 import type { AgentOptions, DiffSummary, SourcePullRequest, TranscriptSource } from '../entity.ts';
 import './enums.ts';
 import {
   type SessionStateFlags,
   changedLinesDocument,
+  handledDocument,
   holdDocument,
   sourcePullRequestDocument,
   stateDocument,
@@ -58,6 +60,19 @@ export const SessionHoldType = builder.objectRef<SessionHold>('SessionHold').imp
       extensions: OWN_STATEMENT,
       resolve: ({ heldById }, _, context, info) => resolveReference({ context, info }, 'User', heldById, readUsers),
     }),
+  }),
+});
+
+interface SessionHandled {
+  readonly by: UserId | null;
+  readonly at: string;
+}
+
+export const SessionHandledType = builder.objectRef<SessionHandled>('SessionHandled').implement({
+  description: 'Who has marked a failed session as handled, and when.',
+  fields: (t) => ({
+    by: actorField(t, 'by', 'Who has marked it. Null when that account was deleted.'),
+    ...shown(t, handledDocument, ['at']),
   }),
 });
 

@@ -177,6 +177,10 @@ export async function useEverything(given: Given) {
   const holdPath = '/v1/sessions/{sessionId}/hold';
   const hold = good(await client.PUT(holdPath, { ...ofPassing, body: { reason: 'Evidence' } }));
   good(await client.DELETE(holdPath, ofPassing));
+  const handledPath = '/v1/sessions/{sessionId}/handled';
+  good(await client.PUT(handledPath, ofPassing));
+  good(await client.DELETE(handledPath, ofPassing));
+  good(await client.GET('/v1/sessions/{sessionId}/failure', ofPassing));
   const redaction = good(
     await client.POST('/v1/sessions/{sessionId}/redact', { ...ofPassing, body: { text: 'Passing' } }),
   );
