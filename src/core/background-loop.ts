@@ -3,6 +3,8 @@ import { performance } from 'node:perf_hooks';
 
 /** Work that follows the database: it runs again and again in a process, with a pause when there is nothing to do. */
 export interface BackgroundLoop {
+  /** Ends a pause: there is something to do. */
+  wake(): void;
   /** Ends at the next safe point. */
   stop(): Promise<void>;
 }
@@ -14,18 +16,22 @@ export function startLoop(
 ): BackgroundLoop {
   const stopping = new AbortController();
   const { signal } = stopping;
+  let waking = new AbortController();
   const running = (async () => {
     while (!signal.aborted) {
+      waking = new AbortController();
       const found = await run(signal).catch((error: unknown) => {
         onError(error);
         return 0;
       });
-      if (found === 0) await pause(pauseMs, signal);
+      if (found === 0 && !signal.aborted) await pause(pauseMs, waking.signal);
     }
   })();
   return {
+    wake: () => waking.abort(),
     async stop() {
       stopping.abort();
+      waking.abort();
       await running;
     },
   };

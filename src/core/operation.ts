@@ -9,6 +9,7 @@ import {
   recordAudit,
 } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
+import type { Backlog } from './backlog.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { ToolCallAudit } from './tool-call-audit.ts';
 import type { Timing } from './timing.ts';
@@ -77,7 +78,7 @@ export class OperationContext {
    */
   readonly appendQueue: KeyedQueue | undefined;
   /** How many events this process has appended to sessions and not folded yet. */
-  readonly unfolded: Map<SessionId, number>;
+  readonly unfolded: Backlog<SessionId>;
   readonly actor: Actor;
   /** Looks up the key again, for long requests: it may have been revoked since the request began. */
   readonly authenticateAgain: () => Promise<Actor>;

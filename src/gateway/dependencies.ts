@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { auditFloorOf } from '../core/audit-floor.ts';
+import { Backlog } from '../core/backlog.ts';
 import { type Config, ConfigurationError } from '../core/config.ts';
 import { settleChanges } from '../core/authority.ts';
 import { FeedWriter } from '../core/feed.ts';
@@ -178,7 +179,7 @@ function openServices({ config, secrets, log }: DependencyOptions, parts: Servic
   return {
     notifier,
     appendQueue: createKeyedQueue(),
-    unfolded: new Map(),
+    unfolded: new Backlog(),
     settleChanges: (userIds) => settleChanges(sql, userIds),
     toolCallAudit: createToolCallAudit(sql),
     observeToolCall: ({ outcome, seconds }) => metrics.toolCalls.observe({ outcome }, seconds),

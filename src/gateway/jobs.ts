@@ -83,13 +83,13 @@ const onErrorOf =
     if (!isDatabaseAway(error)) log.error({ err: error }, message);
   };
 
-const FOLD_PAUSE_MS = 50;
-
-/** Folds what this process appends, behind the answers. */
+/** Folds what this process appends, behind the answers. The pause is only before it is tried again. */
 export function startFolding(dependencies: Dependencies): BackgroundLoop {
-  const { sql, unfolded } = dependencies;
-  return startLoop(() => foldAppended(sql, unfolded), {
-    pauseMs: FOLD_PAUSE_MS,
+  const { sql, unfolded, timing } = dependencies;
+  const loop = startLoop(() => foldAppended(sql, unfolded), {
+    pauseMs: timing.indexPauseMs,
     onError: onErrorOf(dependencies, 'folding appended events failed; it is tried again'),
   });
+  unfolded.onMore = () => loop.wake();
+  return loop;
 }

@@ -19,6 +19,19 @@ test('a pause leaves nothing behind', async () => {
   await loop.stop();
 });
 
+test('a loop that is woken while it runs or pauses runs again', async () => {
+  const runs: (() => void)[] = [];
+  const loop = startLoop(() => new Promise((resolve) => runs.push(() => resolve(0))), { pauseMs: 3_600_000, onError });
+  for (let count = 1; count <= 3; count += 1) {
+    await expect.poll(() => runs.length).toBe(count);
+    if (count === 2) loop.wake();
+    runs.at(-1)?.();
+    if (count === 1) await new Promise(setImmediate);
+    if (count === 1) loop.wake();
+  }
+  await loop.stop();
+});
+
 test('a loop that is stopped while it runs does not pause again', async () => {
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const { promise: work, resolve: finish } = Promise.withResolvers<number>();

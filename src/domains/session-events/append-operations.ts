@@ -268,7 +268,7 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
   twice?.extendTo(latestOf(events));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
-  await foldFirst(context, sessionId);
+  await foldFirst(context, sessionId, events.length);
   const entry = auditEntry(context, 'appendSessionEvents', target);
   const [head] = await context.sql
     .attempt(appendStatement(context, { ...appended, usage }, entry))
@@ -278,7 +278,9 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
     });
   if (!head) return replay(context, appended);
   context.notifier.publish(sessionTopic(sessionId));
-  context.unfolded.set(sessionId, (context.unfolded.get(sessionId) ?? 0) + events.length);
+  context.unfolded.add(sessionId, events.length);
+  // What is superseded takes entries out that have been folded. What cannot be folded now stays left.
+  await foldFirst(context, sessionId, twice?.way === 'transcript' ? Infinity : 0).catch(() => undefined);
   return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 

@@ -216,7 +216,7 @@ const RemovedEntrySchema = defineEntity({
   },
 });
 
-/** An entry that is no more, because its first event was pruned: who follows the session forgets it. It is never loaded as an entity. */
+/** An entry that is no more, because its first event was pruned or superseded: who follows the session forgets it. It is never loaded as an entity. */
 export class RemovedEntry extends RemovedEntrySchema.class {}
 RemovedEntrySchema.setClass(RemovedEntry);
 

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { listOf } from '../../core/postgres/reading/queries.ts';
 import { callerOf } from '../sessions/public.ts';
 import type { EntryKind } from './entry-fold.ts';
 import { type EntryPlace, type EntryRow, MAX_TOGETHER, isAt, readEntries, readableSessions } from './entry-queries.ts';
@@ -19,6 +20,10 @@ export interface SeenEntries {
   readonly lastEventId: number;
   /** The reader knows which entries before this id are no more; undefined when it has none. */
   readonly removedUntil: number | undefined;
+  /** How many superseded events the reader knows of; undefined when it has no entries. */
+  readonly superseded: number | undefined;
+  /** Which superseded entries it knows of; undefined when that is not known. */
+  readonly knownIds: readonly number[] | undefined;
 }
 
 export interface ChangedEntries {
@@ -43,10 +48,12 @@ export async function changedEntries(
   const { heads } = await foldSessions(context.sql, [sessionId], callerOf(context.actor));
   const head = heads.get(sessionId);
   if (!head) return undefined;
-  const { lastEventId: after, removedUntil = head.prunedUntil } = before;
-  if (removedUntil < head.prunedUntil)
-    return removedEntries(context, { sessionId, seen: { lastEventId: after, removedUntil }, filter }, head);
-  const seenAt = (lastEventId: number) => ({ lastEventId, removedUntil });
+  const { lastEventId: after, removedUntil = head.prunedUntil, superseded = head.superseded } = before;
+  const seen = { ...before, removedUntil, superseded };
+  if (removedUntil < head.prunedUntil) return prunedEntries(context, { sessionId, seen, filter }, head);
+  if (superseded !== head.superseded && head.isComplete)
+    return supersededEntries(context, { sessionId, seen, filter }, head);
+  const seenAt = (lastEventId: number) => ({ ...seen, lastEventId });
   const order = sql`n.last_event_id, n.id`;
   const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number) =>
     readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter, order });
@@ -76,31 +83,54 @@ export async function changedEntries(
   return { entries, removed: [], seen: seenAt(Math.max(after, lastId)), hasMore: false, isEnded };
 }
 
-/** The next entries that are no more, among those that the reader can have, and what is left of them. */
+/** The next pruned entries, and what is left of them. */
+async function prunedEntries(
+  context: OperationContext,
+  followed: Followed,
+  { prunedUntil }: FoldedHead,
+): Promise<ChangedEntries> {
+  const { seen } = followed;
+  const isNext = sql<SqlBool>`r.id >= ${seen.removedUntil}::bigint`;
+  const [found, entries] = await removedEntries(context, followed, isNext, MAX_ENTRIES);
+  const removedUntil = found.length < MAX_ENTRIES ? prunedUntil : (found.at(-1)?.id ?? prunedUntil) + 1;
+  return { entries, removed: found, seen: { ...seen, removedUntil }, hasMore: true, isEnded: false };
+}
+
+/** The next superseded entries, and what is left of them. What follows them can have another turn: it is sent again, but not to who resumes. */
+async function supersededEntries(
+  context: OperationContext,
+  followed: Followed,
+  head: FoldedHead,
+): Promise<ChangedEntries> {
+  const { knownIds, ...seen } = followed.seen;
+  const isNew = sql<SqlBool>`r.id <> all(${listOf('bigint', knownIds ?? [])})`;
+  const [found, entries] = await removedEntries(context, followed, isNew, MAX_TOGETHER);
+  const known = [...(knownIds ?? []), ...found.map(({ id }) => id)];
+  const lastEventId = knownIds ? Math.min(seen.lastEventId, (found[0]?.id ?? Infinity) - 1) : seen.lastEventId;
+  const next = { ...seen, lastEventId, superseded: head.superseded, knownIds: known };
+  return { entries, removed: found, seen: next, hasMore: true, isEnded: false };
+}
+
+/** Entries that are no more, among those that the reader can have, and what is left of them. */
 async function removedEntries(
   context: OperationContext,
   { sessionId, seen, filter }: Followed,
-  { prunedUntil }: FoldedHead,
-): Promise<ChangedEntries> {
+  isWanted: RawBuilder<SqlBool>,
+  limit: number,
+): Promise<readonly [RemovedEntry[], readonly EntryRow[]]> {
   const found = await context.sql.all(
     readableSessions(context, [sessionId])
       .innerJoin('removed_entry as r', (join) =>
         join.on(sql<SqlBool>`r.session_id = s.id and r.organization_id = s.organization_id`),
       )
-      .where(sql<SqlBool>`r.id between ${seen.removedUntil}::bigint and ${seen.lastEventId}::bigint`)
+      .where(sql<SqlBool>`r.id <= ${seen.lastEventId}::bigint`)
+      .where(isWanted)
       .select(['r.id', 'r.kind', 'r.next_id as nextId'])
       .orderBy('r.id')
-      .limit(MAX_ENTRIES),
+      .limit(limit),
   );
   const places = found.flatMap(({ nextId: id }) => (id === null ? [] : [{ sessionId, id }]));
-  const wanted = { sessionIds: [sessionId], isWanted: isAt(places), limit: MAX_ENTRIES, filter };
+  const wanted = { sessionIds: [sessionId], isWanted: isAt(places), limit, filter };
   const entries = places.length === 0 ? [] : (await readEntries(context, wanted)).rows;
-  const removedUntil = found.length < MAX_ENTRIES ? prunedUntil : (found.at(-1)?.id ?? prunedUntil) + 1;
-  return {
-    entries,
-    removed: found.map(({ id, kind }) => ({ sessionId, id, kind })),
-    seen: { ...seen, removedUntil },
-    hasMore: true,
-    isEnded: false,
-  };
+  return [found.map(({ id, kind }) => ({ sessionId, id, kind })), entries];
 }

@@ -90,23 +90,26 @@ export class EntryFold {
     return JSON.stringify(memory);
   }
 
-  add(event: FoldedEvent): void {
+  /** @returns the entry of the event, as far as it was changed; undefined if it is in none */
+  add(event: FoldedEvent): EntryChange | undefined {
     const { data } = event;
     const kind = kindOf(data);
     const subagentId = subagentOf(data);
     if (isLinePart(data)) return this.#addLinePart(event, this.#agents.get(agentKey(subagentId)));
     const usage = objectOf(data['usage']);
     const model = nameOf(usage['model']);
+    let change: EntryChange | undefined;
     if (kind !== 'frame') {
       const agent = this.#agentOf(event, subagentId);
       if (model !== undefined) agent.model = model;
       if (kind === 'call' || kind === 'result')
-        this.#addOfTool(event, agent, { subagentId, hasEnded: kind === 'result' });
-      else if (kind === 'note') this.#addNote(event, agent, subagentId);
-      else if (isOfProgram(data)) this.#addLine(event, agent, subagentId);
-      else this.#addText(event, agent, { subagentId, kind });
+        change = this.#addOfTool(event, agent, { subagentId, hasEnded: kind === 'result' });
+      else if (kind === 'note') change = this.#addNote(event, agent, subagentId);
+      else if (isOfProgram(data)) change = this.#addLine(event, agent, subagentId);
+      else change = this.#addText(event, agent, { subagentId, kind });
     }
     if (subagentId === null && typeof usage['turns'] === 'number' && usage['turns'] > 0) this.#endTurn(event.id);
+    return change;
   }
 
   /** The session is finished: nothing stays open. @param lastId the last event */
@@ -128,18 +131,18 @@ export class EntryFold {
     event: FoldedEvent,
     agent: Agent,
     { subagentId, kind: found }: { readonly subagentId: string | null; readonly kind: 'message' | 'thinking' },
-  ): void {
+  ): EntryChange | undefined {
     const { data, id } = event;
     const text = textIn(data);
     const kind = data['source'] === 'user' ? 'userMessage' : found === 'thinking' ? 'thinking' : 'agentMessage';
     if (kind === 'userMessage' && text.whole !== undefined && isFraming(text.whole))
-      return void this.#addNote(event, agent, subagentId);
+      return this.#addNote(event, agent, subagentId);
     const likeness = `${kind} ${placeIn(data) ?? ''}`;
     const known = this.#itemOf(placeOf(event), agent, (item) => item.likeness === likeness && continues(item, text));
     const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
     if (!item) {
-      if (text.whole === undefined && text.part === '') return;
-      if (kind === 'agentMessage' && repeatsLast(agent, data, text.whole)) return;
+      if (text.whole === undefined && text.part === '') return undefined;
+      if (kind === 'agentMessage' && repeatsLast(agent, data, text.whole)) return undefined;
     }
     this.#closeOther(agent, item, id);
     if (!item && kind === 'userMessage' && subagentId === null) {
@@ -148,7 +151,7 @@ export class EntryFold {
     }
     const grown = item ?? this.#begin(event, agent, { kind, subagentId, likeness, place: placeOf(event) });
     const change = this.#extend(event, grown, agent);
-    if (text.whole === undefined && text.part === '') return;
+    if (text.whole === undefined && text.part === '') return change;
     if (text.whole !== undefined) [change.parts, change.isWhole, grown.length, grown.hash] = [[id], true, 0, 0];
     else if (grown.length <= MAX_JOINED) change.parts.push(id);
     grown.hash = hashed(text.whole ?? text.part, grown.hash);
@@ -158,6 +161,7 @@ export class EntryFold {
     if (grown.isOpen) [agent.open, agent.at] = [grown.key, event.createdAt];
     else if (agent.open === grown.key) delete agent.open;
     if (kind === 'agentMessage') this.#setLast(agent, grown, event);
+    return change;
   }
 
   /** The last message of an agent. One that was final because its turn had ended is not when another follows. */
@@ -177,7 +181,7 @@ export class EntryFold {
     event: FoldedEvent,
     agent: Agent,
     { subagentId, hasEnded }: { readonly subagentId: string | null; readonly hasEnded: boolean },
-  ): void {
+  ): EntryChange {
     const { data, id } = event;
     const callId = idOf(data['itemId']);
     const name = nameOf(data['toolName']);
@@ -212,6 +216,7 @@ export class EntryFold {
     if (isFailure(data, hasEnded ? 'result' : 'call')) change.isFailed = true;
     const started = callId === null || !hasEnded ? undefined : this.#agents.get(agentKey(callId));
     if (started) this.#finishLast(started, id);
+    return change;
   }
 
   /** An entry of one event, or of the parts of a long line. */
@@ -237,23 +242,25 @@ export class EntryFold {
   }
 
   /** A line that a program has written is a message. */
-  #addLine(event: FoldedEvent, agent: Agent, subagentId: string | null): void {
+  #addLine(event: FoldedEvent, agent: Agent, subagentId: string | null): EntryChange {
     const change = this.#addNote(event, agent, subagentId, 'agentMessage');
     if (agent.model !== undefined) change.model = agent.model;
     const { part } = textIn(event.data);
     this.#setLast(agent, { id: event.id, length: part.length, hash: hashed(part, 0) }, event);
+    return change;
   }
 
   /** Those of lines that are JSON say nothing. */
-  #addLinePart({ id, createdAt }: FoldedEvent, agent: Agent | undefined): void {
+  #addLinePart({ id, createdAt }: FoldedEvent, agent: Agent | undefined): EntryChange | undefined {
     const item = this.#items.get(agent?.unnamed ?? '');
-    if (!agent || item?.partsLeft === undefined) return;
+    if (!agent || item?.partsLeft === undefined) return undefined;
     const change = this.#changeOf(item.id);
     change.events.push(id);
     change.parts.push(id);
     Object.assign(change, { lastEventId: id, endedAt: createdAt });
     item.partsLeft -= 1;
     if (item.partsLeft === 0) delete agent.unnamed;
+    return change;
   }
 
   #agentOf({ id }: FoldedEvent, subagentId: string | null): Agent {

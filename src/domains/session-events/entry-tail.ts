@@ -34,7 +34,10 @@ export const tailSessionEntries = guarded(
     const { isFinished, lastId } = await readStreamHead(following, sessionId);
     const topics = [sessionTopic(sessionId), apiKeyTopic(context.actor.keyId)];
     const live = context.liveTails.open(context.actor, topics, signal);
-    let seen: SeenEntries = { lastEventId: after, removedUntil: after === 0 ? undefined : 0 };
+    const isFirst = after === 0;
+    let seen: SeenEntries = isFirst
+      ? { lastEventId: 0, removedUntil: undefined, superseded: undefined, knownIds: [] }
+      : { lastEventId: after, removedUntil: 0, superseded: 0, knownIds: undefined };
     let sentAt = 0;
     const readPresent = async (current: OperationContext) => {
       const wait = sentAt + MIN_INTERVAL_MS - performance.now();

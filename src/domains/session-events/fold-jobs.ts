@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
+import type { Backlog } from '../../core/backlog.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { IS_BEHIND, foldSessions } from './fold-store.ts';
+import { IS_BEHIND, foldAll } from './fold-store.ts';
 
 /** Folds events behind their recording: of this process, and what others have left. */
 
@@ -36,7 +37,7 @@ export function createFolding(reader: Sql): (signal?: AbortSignal) => Promise<nu
     const isAll = some.length === behind.length;
     for (const id of some) {
       if (signal?.aborted) return 0;
-      await foldSessions(reader, [id]);
+      await foldAll(reader, [id], { signal });
     }
     after = isAll ? (found.length < STREAMS ? NONE : (found.at(-1)?.id ?? NONE)) : (some.at(-1) ?? NONE);
     return some.length;
@@ -45,10 +46,9 @@ export function createFolding(reader: Sql): (signal?: AbortSignal) => Promise<nu
 const NONE = '00000000-0000-0000-0000-000000000000' as SessionId;
 
 /** Folds what this process has appended. */
-export async function foldAppended(reader: Sql, appended: Map<SessionId, number>): Promise<number> {
-  const [id] = appended.keys();
+export async function foldAppended(reader: Sql, unfolded: Backlog<SessionId>): Promise<number> {
+  const { next: id } = unfolded;
   if (id === undefined) return 0;
-  appended.delete(id);
-  await foldSessions(reader, [id]);
+  await unfolded.finish(id, () => foldAll(reader, [id]));
   return 1;
 }

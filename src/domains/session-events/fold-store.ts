@@ -17,14 +17,14 @@ import { NO_MEMORY } from './fold-memory.ts';
  * entries and how far they go, once, whichever processes try. Who reads entries folds what is left first.
  */
 
+/** Who reads entries folds at most so many events of a session first, and an append leaves no more to fold. */
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Who appends to a session that is this far behind folds first. An append has at most as many events. */
-const MAX_BEHIND = 10_000;
-/** Only a run that is recorded by its command, too, has such events. */
+/** Among the events that are folded. Only a run that is recorded by its command, too, has such events. */
 const SUPERSEDED = sql<number>`case when st.command_memory is null then 0 else (select count(*) from session_event o
-  where o.session_id = st.session_id and o.organization_id = st.organization_id and o.is_superseded)::int end`;
-const MAX_ROUNDS = (2 * MAX_BEHIND) / MAX_EVENTS + 2;
+  where o.session_id = st.session_id and o.organization_id = st.organization_id and o.id <= coalesce(f.folded_id, 0) and o.is_superseded)::int end`;
+/** Pages of many bytes have few events. */
+const MAX_ROUNDS = 100;
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 
@@ -59,6 +59,8 @@ export interface FoldedHead {
   /** Whether all events are folded. */
   readonly isComplete: boolean;
   readonly prunedUntil: number;
+  /** How many superseded events the entries leave out. */
+  readonly superseded: number;
 }
 
 export interface FoldedSessions {
@@ -67,13 +69,14 @@ export interface FoldedSessions {
   readonly reader: Sql;
 }
 
-/** Folds what is not folded of the sessions: of those that the caller can read, or of any. @returns how far they are then. */
+/** Folds the next events of the sessions: of those that the caller can read, or of any. @returns how far they are then. */
 export async function foldSessions(
   reader: Sql,
   sessionIds: readonly SessionId[],
   caller?: Caller,
 ): Promise<FoldedSessions> {
   const heads = new Map<SessionId, FoldedHead>();
+  const counts = new Map<SessionId, number>();
   let [left, from] = [sessionIds, reader];
   const most = sessionIds.length + MAX_ROUNDS;
   for (let round = 0; left.length > 0 && round < most; round += 1) {
@@ -84,17 +87,23 @@ export async function foldSessions(
     });
     const found = [...groupBy(rows, (row) => row.sessionId)];
     const folds: Folded[] = [];
-    for (const [index, [, ofSession]] of found.entries())
-      folds.push(await foldOf(ofSession, isCut && index === found.length - 1));
+    for (const [index, [id, ofSession]] of found.entries()) {
+      const some = ofSession.slice(0, MAX_EVENTS - (counts.get(id) ?? 0));
+      folds.push(await foldOf(some, some.length < ofSession.length || (isCut && index === found.length - 1)));
+    }
     const changed = folds.filter(({ hasChanged }) => hasChanged);
     // Nothing is written where others have folded or pruned meanwhile: it is read again.
     const written = changed.length > 0 ? await write((from = reader.primary), changed) : NONE_WRITTEN;
-    for (const { row, isComplete, hasChanged } of folds) {
+    for (const { row, count, superseded, isComplete, hasChanged } of folds) {
       const { sessionId, isClosed, lastId, prunedUntil } = row;
       const isDone = isComplete && (!hasChanged || written.has(sessionId));
-      heads.set(sessionId, { isClosed, lastId, isComplete: isDone, prunedUntil: prunedUntil ?? 0 });
+      if (written.has(sessionId)) counts.set(sessionId, (counts.get(sessionId) ?? 0) + count);
+      heads.set(sessionId, { isClosed, lastId, isComplete: isDone, prunedUntil: prunedUntil ?? 0, superseded });
     }
-    left = left.filter((id) => (heads.has(id) ? heads.get(id)?.isComplete !== true : isCut));
+    left = left.filter((id) => {
+      const head = heads.get(id);
+      return head ? !head.isComplete && (counts.get(id) ?? 0) < MAX_EVENTS : isCut;
+    });
   }
   return { heads, reader: from };
 }
@@ -136,6 +145,8 @@ function eventsLeft(sessionIds: readonly SessionId[], caller: Caller | undefined
 
 interface Folded {
   readonly row: UnfoldedRow;
+  readonly count: number;
+  readonly superseded: number;
   readonly changes: readonly EntryChange[];
   readonly memory: string;
   readonly foldedId: number;
@@ -158,22 +169,28 @@ async function foldOf(rows: readonly UnfoldedRow[], isCut: boolean): Promise<Fol
     isEnded = true;
   };
   let foldedId = row.foldedId ?? 0;
+  let superseded = row.superseded;
   for (const { id, createdAt, messageId, eventData, isSuperseded } of rows) {
     if (id === null) break;
     foldedId = id;
-    if (isSuperseded === true) continue;
+    if (isSuperseded === true) {
+      superseded += 1;
+      continue;
+    }
     if (slices.isOver()) await slices.pause();
     if (end && id > end.id) finish();
     const data: unknown = typeof eventData === 'string' ? JSON.parse(eventData) : eventData;
     fold.add({ id, createdAt, messageId, data: isObject(data) ? data : {} });
   }
-  const isComplete = !isCut && rows.length < MAX_EVENTS;
+  const isComplete = !isCut && (rows.length < MAX_EVENTS || foldedId >= row.lastId);
   // Events that were pruned are not folded.
   if (isComplete) foldedId = Math.max(foldedId, row.lastId);
   if (end && foldedId >= end.id) finish();
   const closedId = end && isEnded ? end.id : (row.closedId ?? 0);
   return {
     row,
+    count: rows.length,
+    superseded,
     changes: [...fold.changes.values()],
     memory: fold.memory,
     foldedId,
@@ -187,6 +204,8 @@ async function foldOf(rows: readonly UnfoldedRow[], isCut: boolean): Promise<Fol
 /** Nothing is folded. */
 const anew = (row: UnfoldedRow): Folded => ({
   row,
+  count: 0,
+  superseded: 0,
   changes: [],
   memory: NO_MEMORY,
   foldedId: 0,
@@ -222,6 +241,13 @@ const WRITE = `with given as (
     returning session_id
   ), anew as (
     delete from session_entry e using given g join head on head.session_id = g.s where g.is_anew and e.session_id = g.s and e.organization_id = g.o
+    returning e.session_id, e.id, e.organization_id, e.kind, e.events
+  ), gone as (
+    insert into removed_entry (session_id, id, organization_id, kind, next_id)
+    select a.session_id, a.id, a.organization_id, a.kind, (select min(l.id) from session_event l where l.session_id = a.session_id
+      and l.organization_id = a.organization_id and l.id > a.id and l.id < upper(a.events) and a.events @> l.id and l.is_superseded is not true)
+    from anew a join session_event o on o.session_id = a.session_id and o.organization_id = a.organization_id and o.id = a.id
+    where o.is_superseded on conflict do nothing
   ), change as (
     select c.* from json_to_recordset($2::json) as c(${CHANGE_COLUMNS}) join head on head.session_id = c.s
   ), begun as (
@@ -255,14 +281,14 @@ const NONE_WRITTEN: ReadonlySet<SessionId> = new Set();
 
 /** @returns the sessions whose folds were written */
 async function write(writer: Sql, folds: readonly Folded[]): Promise<ReadonlySet<SessionId>> {
-  const heads = folds.map(({ row, foldedId, closedId, memory, isAnew = false }) => ({
+  const heads = folds.map(({ row, foldedId, closedId, memory, superseded, isAnew = false }) => ({
     s: row.sessionId,
     o: row.organizationId,
     version: (row.version ?? 0) + 1,
     folded: foldedId,
     closed: closedId,
     memory,
-    superseded: row.superseded,
+    superseded,
     is_anew: isAnew,
   }));
   const changes = folds.flatMap(({ row, changes: ofSession }) => ofSession.map((change) => changeRow(row, change)));
@@ -351,17 +377,23 @@ export async function readFolded<Found extends { readonly rows: readonly RowOfSe
   return read((await foldSessions(reader, [...behind], callerOf(actor))).reader);
 }
 
-/** Folds all that is left of a session. */
-export async function foldAll(reader: Sql, id: SessionId, signal?: AbortSignal): Promise<void> {
-  for (let isComplete: boolean | undefined = false; isComplete === false && signal?.aborted !== true;)
-    isComplete = (await foldSessions(reader.primary, [id])).heads.get(id)?.isComplete;
+/** Folds all that is left of sessions. */
+export async function foldAll(
+  reader: Sql,
+  sessionIds: readonly SessionId[],
+  { caller, signal }: { readonly caller?: Caller; readonly signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  for (let left = sessionIds; left.length > 0 && signal?.aborted !== true;) {
+    const { heads } = await foldSessions(reader.primary, left, caller);
+    left = left.filter((id) => heads.get(id)?.isComplete === false);
+  }
 }
 
+/** Folds what this process has left of a session, if a page could not fold that and more. */
 export async function foldFirst(
   { sql: reader, unfolded }: Pick<OperationContext, 'sql' | 'unfolded'>,
   id: SessionId,
+  more: number,
 ): Promise<void> {
-  if ((unfolded.get(id) ?? 0) <= MAX_BEHIND) return;
-  unfolded.delete(id);
-  await foldAll(reader, id);
+  if (unfolded.leftOf(id) + more > MAX_EVENTS) await unfolded.finish(id, () => foldAll(reader, [id]));
 }

@@ -30,7 +30,7 @@ export const WHOLE: PartSize = {
   entries: WORK.wholeOutlineEntries,
 };
 
-const COLUMNS = ['id', 'createdAt', 'eventData', 'isSuperseded'] as const;
+const COLUMNS = ['id', 'createdAt', 'messageId', 'eventData', 'isSuperseded'] as const;
 
 /** The part of each session after an event. Parts of several sessions have one page, because each further page is a statement. */
 export function outlinesOf(

@@ -1,9 +1,11 @@
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
-import { isFailure, kindOf } from './event-kind.ts';
+import { contentOf } from './entry-content.ts';
+import { type EntryChange, EntryFold } from './entry-fold.ts';
+import { subagentOf } from './event-texts.ts';
 import { objectOf } from './formats/format.ts';
 import type { SessionEventRow } from './queries.ts';
 
-/** Sums what happens in a session: consecutive events for a plot, the turns and subagents, and the tools. */
+/** Sums what the entries of a part of a session say: consecutive events for a plot, the turns and subagents, and the tools. */
 
 /** Consecutive events, summed. */
 export interface OutlineMark {
@@ -78,8 +80,10 @@ export class OutlineBuilder {
   readonly #entries: OutlineEntry[] = [];
   readonly #tools = new Map<string, OutlineTool>();
   readonly #models = new Set<string>();
+  readonly #fold = new EntryFold();
   readonly #calls = new Map<string, Call>();
-  readonly #messages = new Set<string>();
+  readonly #ended = new Set<number>();
+  readonly #failed = new Set<number>();
   readonly #subagents = new Map<string, OutlineEntry>();
   #turn: OutlineEntry | undefined;
   #count = 0;
@@ -106,21 +110,25 @@ export class OutlineBuilder {
   #add(event: SessionEventRow): void {
     const data = objectOf(JSON.parse(event.eventData));
     const mark = this.#markOf(event);
-    const kind = kindOf(data);
-    const hasFailed = isFailure(data, kind);
     addUsage(mark, objectOf(data['usage']));
     this.#addModel(objectOf(data['usage'])['model']);
     const subagent = this.#subagentOf(event, data);
-    if (kind === 'call') this.#addCall(event, data);
-    if (kind === 'result') this.#addResult(event, data, hasFailed);
-    if (kind === 'message') this.#addMessage(mark, event, data);
-    const toolCalls = kind === 'result' ? 1 : 0;
-    const happened = { toolCalls, failures: hasFailed ? 1 : 0, failureId: hasFailed ? event.id : null };
+    const entry = this.#fold.add({ ...event, data });
+    const { kind, callId } = entry?.begin ?? {};
+    if (kind === 'userMessage' || kind === 'agentMessage') this.#addMessage(mark, event, { entry, data });
+    if (kind === 'toolCall' && callId != null && entry?.endedAt === null) this.#addCall(entry, callId, data);
+    const hasFailed = entry?.isFailed === true && isNew(this.#failed, entry.id);
+    const hasEnded = kind === 'toolCall' && entry?.endedAt != null && isNew(this.#ended, entry.id);
+    if (hasEnded) this.#addResult(event, entry);
+    const happened = {
+      toolCalls: hasEnded ? 1 : 0,
+      failures: hasFailed ? 1 : 0,
+      failureId: hasFailed ? event.id : null,
+    };
     addHappened(mark, happened);
-    for (const entry of [this.#turn, subagent]) if (entry) extend(entry, event, happened);
+    for (const listed of [this.#turn, subagent]) if (listed) extend(listed, event, happened);
     // The end of the call that started a subagent.
-    const itemId = idOf(data['itemId']);
-    const started = itemId === '' ? undefined : this.#subagents.get(itemId);
+    const started = callId == null ? undefined : this.#subagents.get(callId);
     if (started && started !== subagent) extend(started, event, { ...happened, toolCalls: 0 });
   }
 
@@ -153,24 +161,18 @@ export class OutlineBuilder {
     if (model !== '' && this.#models.size < WORK.outlineNames) this.#models.add(model);
   }
 
-  #addCall(event: SessionEventRow, data: Data): void {
-    const itemId = idOf(data['itemId']);
-    if (itemId === '') return;
-    const began = this.#calls.get(itemId);
-    const { id, createdAt } = began ?? event;
-    const name = shortText(data['toolName'], MAX_NAME) || (began?.name ?? '');
-    const input = textOf(data['accumulatedText']);
-    const purpose = input === '' ? (began?.purpose ?? '') : purposeOf(input);
-    this.#calls.set(itemId, { id, createdAt, name, purpose, parentId: subagentIdOf(data) });
+  #addCall({ id, begin, toolName = '' }: EntryChange, callId: string, data: Data): void {
+    const began = this.#calls.get(callId);
+    const { createdAt, purpose: known = '' } = began?.id === id ? began : { createdAt: begin?.startedAt ?? '' };
+    const purpose = purposeOf(textOf(data['accumulatedText'])) || known;
+    this.#calls.set(callId, { id, createdAt, name: toolName, purpose, parentId: begin?.subagentId ?? null });
   }
 
-  #addResult(event: SessionEventRow, data: Data, hasFailed: boolean): void {
-    const began = this.#calls.get(idOf(data['itemId']));
-    const { id, createdAt } = began ?? event;
-    const tool = this.#toolOf(shortText(data['toolName'], MAX_NAME) || (began?.name ?? ''), id);
+  #addResult(event: SessionEventRow, { id, begin, toolName = '', isFailed }: EntryChange): void {
+    const tool = this.#toolOf(shortText(toolName, MAX_NAME), id);
     tool.calls += 1;
-    if (began) tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(createdAt));
-    if (!hasFailed) return;
+    tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(begin?.startedAt ?? event.createdAt));
+    if (isFailed !== true) return;
     tool.failures += 1;
     tool.failureId ??= event.id;
   }
@@ -185,20 +187,23 @@ export class OutlineBuilder {
     return tool;
   }
 
-  #addMessage(mark: OutlineMark, event: SessionEventRow, data: Data): void {
-    const key = `${event.messageId ?? ''} ${idOf(data['itemId'])} ${amountOf(data['index'])}`;
-    if (key !== '  0' && this.#messages.has(key)) return;
-    this.#messages.add(key);
+  #addMessage(
+    mark: OutlineMark,
+    event: SessionEventRow,
+    { entry, data }: { readonly entry: EntryChange | undefined; readonly data: Data },
+  ): void {
+    if (entry?.id !== event.id || !entry.begin) return;
     mark.messages += 1;
-    if (data['source'] !== 'user' || subagentIdOf(data) !== null) return;
-    const text = shortText(data['accumulatedText'], MAX_TEXT);
+    const { kind, subagentId } = entry.begin;
+    if (kind !== 'userMessage' || subagentId !== null) return;
+    const text = shortText(contentOf(kind, [data]).text, MAX_TEXT);
     // Beyond the bound, what happens counts to the last listed turn.
-    this.#turn = this.#addEntry(event, { kind: 'turn', text, subagentId: null, parentId: null }) ?? this.#turn;
+    this.#turn = this.#addEntry(event, { kind: 'turn', text, subagentId, parentId: null }) ?? this.#turn;
   }
 
   /** The subagent that an event belongs to. It is named after the call that started it, if that is in the same part. */
   #subagentOf(event: SessionEventRow, data: Data): OutlineEntry | undefined {
-    const subagentId = subagentIdOf(data);
+    const subagentId = subagentOf(data);
     if (subagentId === null) return undefined;
     const known = this.#subagents.get(subagentId);
     if (known) return known;
@@ -248,12 +253,6 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** An id of an agent. Longer ones are none, because a part remembers all of its ids. */
-function idOf(value: unknown): string {
-  const id = textOf(value);
-  return id.length <= MAX_NAME ? id : '';
-}
-
 /** The first characters of a text, in one line. A copy, because a part of a string keeps the whole in memory. */
 function shortText(value: unknown, length: number): string {
   const text = textOf(value)
@@ -268,10 +267,10 @@ function amountOf(value: unknown): number {
 }
 const MAX_AMOUNT = 1e12;
 
-/** The subagent or background task that acts: the call that started it, or its task. Null for the agent itself. */
-function subagentIdOf(data: Data): string | null {
-  const { kind, parentToolUseId, taskId } = objectOf(data['scope']);
-  return kind === 'subagent' || kind === 'background' ? idOf(parentToolUseId) || idOf(taskId) : null;
+/** Whether an id is not there yet; then it is. */
+function isNew(ids: Set<number>, id: number): boolean {
+  const { size } = ids;
+  return ids.add(id).size > size;
 }
 
 /** A field of the input of a tool that says what a subagent is for, with the beginning of its text. */

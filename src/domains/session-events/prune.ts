@@ -141,7 +141,7 @@ async function deleteOldest(context: Context, session: OldestEvents, signal: Abo
   const { id, organizationId, first, end } = session;
   let deleted = 0;
   // The turns of those that stay keep their numbers.
-  await foldAll(context.sql, id, signal);
+  await foldAll(context.sql, [id], { signal });
   for (let start = first; start < end; start += EVENTS) {
     signal?.throwIfAborted();
     const stop = Math.min(start + EVENTS, end);

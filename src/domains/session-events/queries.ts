@@ -26,11 +26,13 @@ import {
 } from '../../core/postgres/reading/queries.ts';
 import { pagesByParent } from '../../core/postgres/reading/pages.ts';
 import { WORK } from '../../core/work-budget.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type SessionTables, callerOf, readableBy, recordPrivateReads } from '../sessions/public.ts';
 import { ID_CURSORS } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
+import { foldAll } from './fold-store.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 import { hasPhrases } from './search-windows.ts';
 
@@ -81,15 +83,12 @@ interface Given extends SessionEventFilter {
 }
 type Value = ValueOf<Given>;
 
-type Condition = keyof SessionEventFilter;
+/** `isFine` is that of `isError: false`. */
+type Condition = keyof SessionEventFilter | 'isFine';
 
-/** As `isFailure` decides. Data is searched as text before it is read as JSON, because most of it has none of these words. */
-const REPORTS_ERROR = sql`(e.event_data::text ~* 'error|fail|"exitCode": *-?[1-9]' and coalesce(case
-    when coalesce(e.event_data ->> 'toolName', '') <> '' or json_typeof(e.event_data -> 'toolResult') = 'object' or e.event_data ->> 'deltaType' = 'input_json_delta'
-      then coalesce(e.event_data -> 'toolResult' ->> 'status' = 'error', false) or coalesce(e.event_data -> 'toolResult' ->> 'exitCode' ~ '[1-9]', false)
-    when e.event_data ->> 'deltaType' = 'text_delta' or e.event_data ->> 'accumulatedText' <> '' and e.event_data ->> 'source' in ('user', 'assistant', 'agent', 'model')
-      then false
-    else coalesce(nullif(e.event_data -> 'event' ->> 'event', ''), e.event_data ->> 'type') ~* 'error|fail' end, false))`;
+/** What failed in the failed entries of a session: a result, or the first event. */
+const failedIn = (value: Value, sessionId: RawBuilder<string>) =>
+  sql`select coalesce(n.output_id, n.id) from session_entry as n where n.session_id = ${sessionId} and n.organization_id = ${value('organizationId')}::uuid and n.is_failed`;
 
 type Conditions = Readonly<Record<Condition, (value: Value, sessionId: RawBuilder<string>) => RawBuilder<SqlBool>>>;
 const CONDITIONS: Conditions = {
@@ -99,7 +98,8 @@ const CONDITIONS: Conditions = {
   delivery: (value) => sql`e.event_data ->> 'delivery' = ${value('delivery')}`,
   itemIds: (value) => sql`e.event_data ->> 'itemId' = any(${value('itemIds')}::text[])`,
   scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
-  isError: (value) => sql`${REPORTS_ERROR} = ${value('isError')}::boolean`,
+  isError: (value, sessionId) => sql`e.id = any(array(${failedIn(value, sessionId)}))`,
+  isFine: (value, sessionId) => sql`e.id not in (${failedIn(value, sessionId)})`,
   createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
   // The events that were found are few, so that they are read by their ids.
@@ -107,7 +107,22 @@ const CONDITIONS: Conditions = {
     sql`e.id = any(array(select t.event_id from session_text as t where t.session_id = ${sessionId} and t.organization_id = ${value('organizationId')}::uuid and ${hasPhrases(sql`t.document`, value('text'))}))`,
 };
 
-const namesOf = (filter: SessionEventFilter) => keysOf(CONDITIONS).filter((name) => filter[name] != null);
+const namesOf = ({ isError, ...filter }: SessionEventFilter): Condition[] =>
+  keysOf(CONDITIONS).filter((name) => {
+    if (name === 'isError' || name === 'isFine') return isError === (name === 'isError');
+    return filter[name] != null;
+  });
+
+/** Entries are asked for errors, so that none is left to fold. */
+async function readerFor(
+  { actor, sql: reader }: OperationContext,
+  { isError }: SessionEventFilter,
+  sessionIds: readonly SessionId[],
+): Promise<Sql> {
+  if (isError == null) return reader;
+  await foldAll(reader, sessionIds, { caller: callerOf(actor) });
+  return reader.primary;
+}
 
 /** With one session PostgreSQL selects the partition of its events while planning, with several while executing. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
@@ -171,8 +186,7 @@ export function pagesOfEvents(
   context: OperationContext,
   { filter = {}, page, direction = 'ASC', selected, maxBytes, isAnswered = true, isAudited = false }: SessionEventList,
 ): LoadBatch<SessionId, Page<SessionEventRow>> {
-  const { actor, sql: reader } = context;
-  const { role, ...caller } = callerOf(actor);
+  const { role, ...caller } = callerOf(context.actor);
   const plan = new PagePlan<SessionEventRow>(
     EVENT_ORDERINGS[direction],
     page,
@@ -182,6 +196,7 @@ export function pagesOfEvents(
   const names = withColumns<SessionEventRow>(selected, COLUMNS, 'id').filter((name) => name !== 'sessionId');
   const conditions = namesOf(filter);
   const read = async (sessionIds: readonly SessionId[]) => {
+    const reader = await readerFor(context, filter, sessionIds);
     const [only] = sessionIds.length === 1 ? sessionIds : [];
     const isOne = only !== undefined;
     const shape = { role, isOne, isText: reader.isTransaction, conditions, names, page: plan.shape };
@@ -223,13 +238,11 @@ const counts = preparedByShape<
 });
 
 /** How many events of each session meet the filter. A session that the caller cannot read has no count. */
-export function countsOf(
-  { actor, sql: reader }: OperationContext,
-  filter: SessionEventFilter,
-): LoadBatch<SessionId, number> {
-  const { role, ...caller } = callerOf(actor);
+export function countsOf(context: OperationContext, filter: SessionEventFilter): LoadBatch<SessionId, number> {
+  const { role, ...caller } = callerOf(context.actor);
   const conditions = namesOf(filter);
   return async (sessionIds) => {
+    const reader = await readerFor(context, filter, sessionIds);
     const shape = { role, isOne: sessionIds.length === 1, conditions };
     const rows = await reader.all(counts(shape, { ...filter, ...caller, sessionIds }));
     return new Map(rows.map(({ id, count }) => [id, count ?? 0]));

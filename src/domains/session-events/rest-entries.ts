@@ -97,7 +97,7 @@ export const listSessionEntries = defineOperation({
 export const entryRoutes = [
   route('GET /v1/sessions/:sessionId/entries', listSessionEntries, {
     description:
-      'With `Accept: text/event-stream` the answer is a live stream: server-sent events with `{entries, removedIds}`, the entries that events after `cursor` or `Last-Event-ID` have begun or changed and the ids of entries that are no more, because their events were deleted, and `event: end` when the session is finished.',
+      'With `Accept: text/event-stream` the answer is a live stream: server-sent events with `{entries, removedIds}`, the entries that events after `cursor` or `Last-Event-ID` have begun or changed and the ids of entries that are no more, because their events were deleted or superseded, and `event: end` when the session is finished.',
     output: pageDocument,
     examples: {
       output: {

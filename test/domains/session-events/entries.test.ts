@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { createFolding, foldAppended } from '../../../src/domains/session-events/public.ts';
 import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
 import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
+import { Backlog } from '../../../src/core/backlog.ts';
 import type { SessionId } from '../../../src/core/ids.ts';
 import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
@@ -254,9 +255,11 @@ test('a page takes at most three statements, and each event is folded once, whoe
   await append(gateway, key, id, texts);
   await append(gateway, key, id, texts);
   const { sql, unfolded } = gateway.dependencies;
+  const ofOther = new Backlog<SessionId>();
+  ofOther.add(id, 1);
   await Promise.all([
     foldAppended(sql, unfolded),
-    foldAppended(sql, new Map([[id, 1]])),
+    foldAppended(sql, ofOther),
     restEntries(key, id, 500),
     createFolding(sql)(),
   ]);
@@ -277,6 +280,25 @@ test('a page takes at most three statements, and each event is folded once, whoe
   expect(await sql.query('select folded_id::int as folded from session_fold where session_id = $1', [id])).toEqual([
     { folded: 2001 },
   ]);
+});
+
+test('a page folds at most 1,000 events, and an append leaves no more than that', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const lines = Array.from({ length: 2_500 }, (_, index) => `line ${index}`);
+  await send(key, id, 'auto', lines);
+  await send(key, id, 'auto', lines.slice(0, 1_000));
+  const last = async () => (await pageOf(key, id, { last: 1 })).nodes[0]?.events.nodes[0]?.databaseId;
+  expect(await last()).toBe(3_500);
+  const { sql } = gateway.dependencies;
+  for (const table of ['session_entry', 'session_fold'])
+    await sql.query(`delete from ${table} where session_id = $1`, [id]);
+  for (const folded of [1_000, 2_000, 3_000, 3_500]) {
+    await gateway.rest('GET', `/v1/sessions/${id}/entries?limit=1`, { key });
+    expect(await sql.query('select folded_id::int as folded from session_fold where session_id = $1', [id])).toEqual([
+      { folded },
+    ]);
+  }
 });
 
 type Prune = Parameters<typeof pruneSessionEvents>[0];

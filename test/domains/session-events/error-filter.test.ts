@@ -15,6 +15,9 @@ test('events that report an error are found by the failure of a tool, or by the 
     { type: 'x', event: { event: 'turn.FAILED', message: '' } },
     // The name of the event says more than the type of its line.
     { type: 'error', event: { event: 'warning', message: 'x' } },
+    // The end of a call says whether it failed, not what it put out before.
+    { type: 'x', itemId: 'a', toolName: 'Bash', toolResult: { status: 'running', output: 'so far' } },
+    { type: 'x', itemId: 'a', toolResult: { status: 'completed', exitCode: 1 } },
   ];
   const events = data.map((eventData) => ({ eventType: 'x', provider: 'p', eventData }));
   await append(gateway, key, id, events);
@@ -23,7 +26,7 @@ test('events that report an error are found by the failure of a tool, or by the 
   const page = (...ids: number[]) => ({
     sessionEvents: { nodes: ids.map((databaseId) => ({ databaseId })), totalCount: ids.length },
   });
-  expect(await found(true)).toEqual(page(2, 4, 5));
-  expect(await found(false)).toEqual(page(1, 3, 6));
-  expect(await found(null)).toEqual(page(1, 2, 3, 4, 5, 6));
+  expect(await found(true)).toEqual(page(2, 4, 5, 8));
+  expect(await found(false)).toEqual(page(1, 3, 6, 7));
+  expect(await found(null)).toEqual(page(1, 2, 3, 4, 5, 6, 7, 8));
 });

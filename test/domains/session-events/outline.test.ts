@@ -214,7 +214,13 @@ test('each subagent has its end, its calls and failures, and the subagent that s
     toolResult: { status: 'running' },
     ...more,
   });
-  const call = (status: string, more: object) => ({ itemId: 'c', toolName: 'Bash', toolResult: { status }, ...more });
+  let calls = 0;
+  const call = (status: string, more: object) => ({
+    itemId: `c${(calls += 1)}`,
+    toolName: 'Bash',
+    toolResult: { status },
+    ...more,
+  });
   const long = 'a\n"quoted" \\ '.repeat(2000);
   const ended = (itemId: string, status: string, more: object = {}) => ({ itemId, toolResult: { status }, ...more });
   await append(
@@ -256,7 +262,7 @@ test('each subagent has its end, its calls and failures, and the subagent that s
     failureId,
     ...names,
   });
-  const subagent = (text: unknown, subagentId: string, parentId: string | null = null) => ({
+  const subagent = (text: unknown, subagentId: unknown, parentId: string | null = null) => ({
     kind: 'SUBAGENT',
     text,
     subagentId,
@@ -272,7 +278,7 @@ test('each subagent has its end, its calls and failures, and the subagent that s
           entry([4, 6], [1, 0, null], subagent(expect.stringMatching(/^a "quoted" \\ a "quoted"/), 'b', 'a')),
           entry([7, 12], [2, 0, null], subagent('Task', 'd')),
           entry([10, 13], [2, 0, null], turn('Go on')),
-          entry([13, 13], [0, 0, null], subagent('no id', '')),
+          entry([13, 13], [0, 0, null], subagent('no id', expect.any(String))),
         ],
       },
     },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { subscribe } from '../../support/fixtures/sessions.ts';
 
 /** A run that is recorded by its command and by the transcript of its agent is one session, and counts once. */
 
@@ -144,6 +145,42 @@ test('while the run goes on, what the command has written after the last line of
   // A second turn, of which the file has the totals of both.
   await sendFile(id, [inFile(streamed('m3', 'More.'), 61), inFile(streamed('m4', 'More.'), 62)], 3);
   expect((await seen(id)).totals).toMatchObject({ inputTokens: 400, outputTokens: 40 });
+});
+
+test('who follows the entries is told which are superseded, also who comes back', async () => {
+  const id = await begin();
+  await send(id, [streamed('m1', 'One.'), called('t1'), returned('t1')]);
+  const document = `subscription($id: ID!, $after: ID) { sessionEntries(sessionId: $id, after: $after) { entries { databaseId } removedIds lastEventId } }`;
+  const followed = async (after?: string) => {
+    const stream = await subscribe(gateway, key, document, { id, after });
+    const next = async () => {
+      const { data } = JSON.parse((await stream.nextData())?.data ?? '{}') as {
+        data: { sessionEntries: { entries: { databaseId: number }[]; removedIds: string[]; lastEventId: number } };
+      };
+      const { entries, removedIds, lastEventId } = data.sessionEntries;
+      const removed = removedIds.map((each) => Buffer.from(each, 'base64').toString().replace(`${id}:`, ''));
+      return [entries.map(({ databaseId }) => databaseId), removed, lastEventId];
+    };
+    return { next, close: () => stream.close() };
+  };
+  const first = await followed();
+  expect(await first.next()).toEqual([[1, 2], [], 3]);
+  await sendFile(
+    id,
+    [streamed('m1', 'One.'), called('t1'), returned('t1')].map((line) => inFile(line)),
+  );
+  const removed = ['AgentMessage:1', 'ToolCall:2'];
+  expect([await first.next(), await first.next()]).toEqual([
+    [[], removed, 0],
+    [[4, 5], [], 6],
+  ]);
+  await first.close();
+  const later = await followed('3');
+  expect([await later.next(), await later.next()]).toEqual([
+    [[], removed, 3],
+    [[4, 5], [], 6],
+  ]);
+  await later.close();
 });
 
 test('a search finds what is said once', async () => {

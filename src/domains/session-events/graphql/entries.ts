@@ -325,7 +325,7 @@ const BatchType = builder.objectRef<EntryBatch>('SessionEntryBatch').implement({
     }),
     removedIds: t.idList({
       description:
-        'Ids of entries that are no more, because their events were deleted. What is left of an entry has another id, and is among `entries`. Turns keep their numbers.',
+        'Ids of entries that are no more, because their events were deleted or superseded. What is left of an entry has another id, and is among `entries`. Turns keep their numbers.',
       resolve: ({ removed }) => removed.map((entry) => toGlobalId(TYPE_NAMES[entry.kind], keyOf(entry))),
     }),
     lastEventId: t.expose('lastEventId', {

@@ -1,0 +1,39 @@
+interface Work {
+  added: number;
+  done: number;
+}
+
+/** Work that requests leave to their process, counted for each object. */
+export class Backlog<Id> {
+  /** Called when there is more. */
+  onMore: () => void = () => undefined;
+  readonly #works = new Map<Id, Work>();
+
+  get next(): Id | undefined {
+    for (const id of this.#works.keys()) return id;
+    return undefined;
+  }
+
+  leftOf(id: Id): number {
+    const { added, done } = this.#works.get(id) ?? { added: 0, done: 0 };
+    return added - done;
+  }
+
+  add(id: Id, count: number): void {
+    const work = this.#works.get(id) ?? { added: 0, done: 0 };
+    work.added += count;
+    this.#works.set(id, work);
+    this.onMore();
+  }
+
+  /** Does what is left of an object now; what is added meanwhile stays left. After an error, others are next. */
+  async finish(id: Id, run: () => Promise<void>): Promise<void> {
+    const work = this.#works.get(id);
+    const { added = 0 } = work ?? {};
+    this.#works.delete(id);
+    if (work) this.#works.set(id, work);
+    await run();
+    if (work) work.done = Math.max(work.done, added);
+    if (work?.done === work?.added && this.#works.get(id) === work) this.#works.delete(id);
+  }
+}
