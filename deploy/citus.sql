@@ -22,7 +22,7 @@ insert into placement values
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
   ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),
-  ('person_group', 'distributed'), ('person_group_member', 'distributed'), ('project', 'distributed'), ('pull_request', 'distributed'), ('removed_entry', 'distributed'),
+  ('person_group', 'distributed'), ('person_group_member', 'distributed'), ('project', 'distributed'), ('tool_approval', 'distributed'), ('pull_request', 'distributed'), ('removed_entry', 'distributed'),
   ('running_export', 'distributed'), ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'), ('session_entry', 'distributed'), ('session_fold', 'distributed'),
   ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('transcript_file', 'distributed'), ('transcript_line', 'distributed'), ('usage_sum', 'distributed'), ('webhook', 'distributed'),
   ('webhook_delivery', 'distributed');

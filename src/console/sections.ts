@@ -10,6 +10,7 @@ import { EventDefinitionsPage } from './event-definitions/event-definitions-page
 import { EventDefinitionPage } from './event-definitions/event-definition-page.tsx';
 import { McpConnectionsPage } from './mcp-connections/mcp-connections-page.tsx';
 import { McpConnectionPage } from './mcp-connections/mcp-connection-page.tsx';
+import { ToolApprovalPage, ToolApprovalsPage } from './tool-approvals/tool-approvals-page.tsx';
 import { WebhooksPage } from './webhooks/webhooks-page.tsx';
 import { WebhookPage } from './webhooks/webhook-page.tsx';
 import { ApiKeysPage } from './api-keys/api-keys-page.tsx';
@@ -33,7 +34,7 @@ export interface Section {
   /** Its page. */
   readonly list: ComponentType;
   /** Finds one object, to learn which organization has it. */
-  readonly find?: 'FindSession' | 'FindEventDefinition' | 'FindMcpServer' | 'FindWebhook';
+  readonly find?: 'FindSession' | 'FindEventDefinition' | 'FindMcpServer' | 'FindToolApproval' | 'FindWebhook';
   /** The page of one object. */
   readonly object?: ComponentType<{ readonly id: string }>;
 }
@@ -74,6 +75,14 @@ const SECTIONS: readonly Section[] = [
     list: McpConnectionsPage,
     find: 'FindMcpServer',
     object: McpConnectionPage,
+  },
+  {
+    href: '/tool-approvals',
+    name: 'Approvals',
+    scope: 'MCP_CONNECTIONS_USE',
+    list: ToolApprovalsPage,
+    find: 'FindToolApproval',
+    object: ToolApprovalPage,
   },
   {
     href: '/webhooks',

@@ -33,7 +33,6 @@ export const IS_NOT_RECORDING = `operation <> all('{${RECORDING_OPERATIONS.join(
 export const REQUEST_ID_ORIGINS = ['client', 'gateway'] as const;
 export type RequestIdOrigin = (typeof REQUEST_ID_ORIGINS)[number];
 
-/** How the call of a tool has ended. */
 export const TOOL_CALL_OUTCOMES = ['OK', 'TOOL_ERROR', 'JSON_RPC_ERROR', 'TRANSPORT_ERROR'] as const;
 export type ToolCallOutcome = (typeof TOOL_CALL_OUTCOMES)[number];
 
@@ -177,6 +176,7 @@ export const AUDITED_NODES = [
   'PullRequest',
   'ServiceAccount',
   'Session',
+  'ToolApproval',
   'User',
   'Webhook',
 ] as const;

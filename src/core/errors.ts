@@ -77,6 +77,8 @@ export const CONFLICT_REASONS = Object.freeze({
   IN_USE: 'Another object refers to this one.',
   CHANGED_MEANWHILE: 'The object was changed since it was read; read it again.',
   BATCH_REUSED: 'The batch id was used for other content.',
+  APPROVAL_REQUIRED: 'Another person must approve the call first; `toolApproval` is what they decide about.',
+  APPROVAL_DENIED: 'The call was denied; it is not asked for again for a while.',
   HELD: 'The session is held, or the organization has held sessions; an administrator has to release them first.',
 });
 export type ConflictReason = keyof typeof CONFLICT_REASONS;
@@ -251,20 +253,25 @@ export class ConflictError extends DomainError {
   readonly current: ObjectReference | undefined;
   /** The maximum number, for `LIMIT_REACHED`. */
   readonly limit: number | undefined;
+  /** What somebody decides about, for `APPROVAL_REQUIRED` and `APPROVAL_DENIED`. */
+  readonly toolApprovalId: string | undefined;
 
   constructor(
     reason: ConflictReason,
     message: Message,
     path: readonly string[] = [],
-    { current, limit }: { readonly current?: ObjectReference | undefined; readonly limit?: number | undefined } = {},
+    { current, limit, toolApprovalId }: Partial<Pick<ConflictError, 'current' | 'limit' | 'toolApprovalId'>> = {},
   ) {
     super(ConflictError.kind, describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
     this.reason = reason;
     this.current = current;
     this.limit = limit;
+    this.toolApprovalId = toolApprovalId;
   }
 
   override get details(): Readonly<Record<string, unknown>> | undefined {
+    const { toolApprovalId } = this;
+    if (toolApprovalId !== undefined) return { code: this.reason, toolApprovalId };
     return this.limit === undefined ? undefined : { limit: this.limit };
   }
 }

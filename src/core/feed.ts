@@ -26,6 +26,9 @@ export const FEED_TYPES = [
   'session.deleted',
   'mcp_connection.status_changed',
   'mcp_connection.deleted',
+  'mcp_connection.tools_changed',
+  'tool_approval.requested',
+  'tool_approval.decided',
   'event_definition.created',
   'event_definition.changed',
   'event_definition.deleted',
@@ -38,7 +41,15 @@ export const FEED_TYPES = [
 ] as const;
 export type FeedType = (typeof FEED_TYPES)[number];
 
-export const FEED_SUBJECTS = ['Session', 'McpServer', 'EventDefinition', 'User', 'DeletionJob', 'Webhook'] as const;
+export const FEED_SUBJECTS = [
+  'Session',
+  'McpServer',
+  'ToolApproval',
+  'EventDefinition',
+  'User',
+  'DeletionJob',
+  'Webhook',
+] as const;
 export type FeedSubject = (typeof FEED_SUBJECTS)[number];
 
 const FeedStreamSchema = defineEntity({

@@ -27,6 +27,7 @@ export type PullRequestId = Id<'PullRequest'>;
 /** An account like that of a person, so that both can be an author. */
 export type ServiceAccountId = UserId;
 export type SessionId = Id<'Session'>;
+export type ToolApprovalId = Id<'ToolApproval'>;
 export type UserId = Id<'User'>;
 export type WebhookDeliveryId = Id<'WebhookDelivery'>;
 export type WebhookId = Id<'Webhook'>;

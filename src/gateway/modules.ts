@@ -23,6 +23,7 @@ import { scim } from '../domains/scim/module.ts';
 import { serviceAccounts } from '../domains/service-accounts/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
+import { toolApprovals } from '../domains/tool-approvals/module.ts';
 import { usageReports } from '../domains/usage-reports/module.ts';
 import { userDeletions } from '../domains/user-deletions/module.ts';
 import { users } from '../domains/users/module.ts';
@@ -49,6 +50,7 @@ export const modules = complete([
   groups,
   scim,
   mcpUse,
+  toolApprovals,
   eventDefinitions,
   eventOccurrences,
   broadcasts,

@@ -8,6 +8,7 @@ import { findSecretFault } from '../core/secrets/secret-check.ts';
 import { SECRET_COLUMN } from '../core/secrets/secret-store.ts';
 import type { Dependencies } from './dependencies.ts';
 import { entities } from './modules.ts';
+import { ARGUMENTS_COLUMN } from '../domains/tool-approvals/public.ts';
 import { ANSWER_COLUMN } from './idempotency/entity.ts';
 
 type Prepared = Pick<Dependencies, 'database' | 'config' | 'log'>;
@@ -94,7 +95,7 @@ export async function checkSecrets({
   secrets,
   config,
 }: Pick<Dependencies, 'database' | 'secrets' | 'config'>): Promise<void> {
-  const fault = await findSecretFault(database.em.fork(), secrets, [SECRET_COLUMN, ANSWER_COLUMN]);
+  const fault = await findSecretFault(database.em.fork(), secrets, [SECRET_COLUMN, ANSWER_COLUMN, ARGUMENTS_COLUMN]);
   const variable = config.ENCRYPTION_KEYS ? 'ENCRYPTION_KEYS' : 'DATA_DIR: the file encryption-keys';
   if (fault !== undefined) throw new ConfigurationError(`${variable}: ${fault}`);
 }

@@ -74,6 +74,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/sessions/:sessionId/failure readSessionFailure 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/usage readSessionUsage 200 | 400 401 403 404 429 500 503
+    GET /v1/tool-approvals listToolApprovals 200 | 400 401 403 404 429 500 503
     GET /v1/usage-report readUsageReport 200 | 400 401 403 404 429 500 503
     GET /v1/users/me readViewer 200 | 400 401 404 429 500 503
     GET /v1/webhooks listWebhooks 200 | 400 401 403 404 429 500 503
@@ -105,6 +106,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/mcp sendMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/mcp-connections/:mcpConnectionId/tool-calls callMcpTool 200 | 400 401 403 404 409 413 415 429 500 502 503 504
+    POST /v1/mcp-connections/:mcpConnectionId/tool-definitions/accept acceptMcpToolDefinitions 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/object-occurrences/delete deleteObjectOccurrences 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/operation-manifests publishOperationManifest 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
@@ -116,6 +118,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/sessions/:sessionId/mcp sendSessionMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/sessions/:sessionId/redact redactSessionEvents 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/transition transitionSession 200 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/tool-approvals/:toolApprovalId/decide decideToolApproval 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/tracking-plan applyTrackingPlan 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks createWebhook 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver redeliverWebhook 202 | 400 401 403 404 409 413 415 429 500 503

@@ -104,7 +104,11 @@ const isRelaxed = (fact: string) => !isOfAnswer(fact) && fact.endsWith(' is requ
 
 /** What a new fact asks of clients: in requests a required member, in answers another type of a member that they know. */
 function isDemand(fact: string, known: ReadonlySet<string>): boolean {
-  if (!isOfAnswer(fact)) return fact.endsWith(' is required');
+  if (!isOfAnswer(fact)) {
+    // A new object can demand members, because nobody has to send it.
+    const parent = placeOf(fact).replace(/\.[^.]*$/, '');
+    return fact.endsWith(' is required') && (!parent.includes(' .') || known.has(parent));
+  }
   return (
     !fact.endsWith(' is required') && !fact.includes(' value ') && known.has(placeOf(fact)) && placeOf(fact) !== fact
   );

@@ -5,6 +5,8 @@ import { Icon } from '../parts/icons.tsx';
 import { Empty, Faults, Loading, Table } from '../parts/parts.tsx';
 import { TryTool } from './mcp-try-tool.tsx';
 import { ChooseTools } from './mcp-tool-policy.tsx';
+import { ChooseRules } from './mcp-tool-rules.tsx';
+import { ToolChange } from './mcp-tool-change.tsx';
 
 /** The tools of a connection, and which of them can be used. */
 
@@ -19,6 +21,8 @@ function Effect({ tool }: { readonly tool: Tool }) {
   );
 }
 
+const ALLOWED: Readonly<Record<Tool['effect'], string>> = { ALLOW: 'Yes', ASK: 'With approval', DENY: 'No' };
+
 interface ToolsProps {
   readonly server: Connection;
   readonly mayUse: boolean;
@@ -26,24 +30,23 @@ interface ToolsProps {
 }
 
 export function Tools({ server, mayUse, onDone }: ToolsProps) {
-  const { data, faults, isLoading } = useQuery('McpServerTools', { id: server.id });
+  const { data, faults, isLoading, reload } = useQuery('McpServerTools', { id: server.id });
   const tools = data?.mcpServer?.tools ?? [];
-  const { mode, names } = server.toolPolicy;
-  const isAllowed = (name: string) => mode === 'ALL' || names.includes(name);
   const row = (tool: Tool) => (
     <tr key={tool.name}>
       <td class="wide">
         <code class="name">{tool.name}</code>
         {tool.title !== null && ` ${tool.title}`}
         <div class="soft">{tool.description}</div>
+        <ToolChange server={server} tool={tool} onDone={reload} />
         {tool.problem !== null && <div class="fault">{tool.problem}</div>}
       </td>
       <td class="wrap">
         <Effect tool={tool} />
       </td>
-      <td>{isAllowed(tool.name) ? 'Yes' : 'No'}</td>
+      <td>{ALLOWED[tool.effect]}</td>
       <td class="end">
-        {mayUse && isAllowed(tool.name) && <FormButton label="Try it" dialog={TryTool} props={{ server, tool }} />}
+        {mayUse && tool.effect !== 'DENY' && <FormButton label="Try it" dialog={TryTool} props={{ server, tool }} />}
       </td>
     </tr>
   );
@@ -51,6 +54,9 @@ export function Tools({ server, mayUse, onDone }: ToolsProps) {
     <>
       <div class="section-head">
         <h2>Tools</h2>
+        {server.viewerCanUpdate && (
+          <FormButton label="Who may use what" dialog={ChooseRules} props={{ server, onDone }} />
+        )}
         {server.viewerCanUpdate && tools.length > 0 && (
           <FormButton label="Choose allowed tools" dialog={ChooseTools} props={{ server, tools, onDone }} />
         )}

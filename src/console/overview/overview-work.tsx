@@ -12,7 +12,7 @@ type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
 type Listed = NonNullable<Organization['running']>['nodes'];
 
 interface Need {
-  readonly kind: 'connection' | 'webhook';
+  readonly kind: 'connection' | 'webhook' | 'warning';
   readonly name: string;
   readonly href: string;
   readonly words: string;
@@ -24,18 +24,29 @@ export interface Needs {
   readonly count: number;
 }
 
-/** Connections to authorize and disabled webhooks, as far as the caller can see them. */
+/** Connections to authorize, calls to decide about and disabled webhooks, as far as the caller can see them. */
 export function useNeeds(): Needs {
   const connections = useScope('MCP_CONNECTIONS_READ');
   const isAdministrator = useAdministration();
   const webhooks = useScope('WEBHOOKS_WRITE') && isAdministrator;
-  const { data } = useQuery('OverviewNeeds', { connections, webhooks });
-  const { mcpServers, webhooks: disabled } = data?.viewer.organization ?? {};
+  const approvals = useScope('MCP_CONNECTIONS_USE');
+  const { data } = useQuery('OverviewNeeds', { connections, webhooks, approvals });
+  const { mcpServers, webhooks: disabled, toolApprovals } = data?.viewer.organization ?? {};
   const items = [
     ...(mcpServers?.nodes ?? [])
       .filter(({ nextAction }) => nextAction === 'AUTHORIZE')
       .map(({ databaseId, name }): Need => {
         return { kind: 'connection', name, href: `/mcp-connections/${databaseId}`, words: 'needs an authorization' };
+      }),
+    ...(toolApprovals?.nodes ?? [])
+      .filter(({ viewerCanDecide }) => viewerCanDecide)
+      .map(({ databaseId, toolName }): Need => {
+        return {
+          kind: 'warning',
+          name: toolName,
+          href: `/tool-approvals/${databaseId}`,
+          words: 'waits for an approval',
+        };
       }),
     ...(disabled?.nodes ?? []).map(({ databaseId, url }): Need => {
       return { kind: 'webhook', name: url, href: `/webhooks/${databaseId}`, words: 'is disabled' };

@@ -146,3 +146,25 @@ export function CheckField({ name, label, help }: FieldProps) {
     </div>
   );
 }
+
+/** A list of values, chosen with a checkbox each. */
+export function ChecksField({ name, label, choices, help }: SelectFieldProps) {
+  const [{ value, set, id, ...rest }, below] = useField<readonly string[]>(name, help);
+  const chosen = new Set(value);
+  const toggle = (choice: string) => {
+    if (!chosen.delete(choice)) chosen.add(choice);
+    set(choices.flatMap(([each]) => (chosen.has(each) ? [each] : [])));
+  };
+  return (
+    <fieldset class="field" id={id} tabindex={-1} aria-describedby={rest['aria-describedby']}>
+      <legend>{label}</legend>
+      {choices.map(([choice, text]) => (
+        <label key={choice} class="check">
+          <input type="checkbox" checked={chosen.has(choice)} onChange={() => toggle(choice)} />
+          {text}
+        </label>
+      ))}
+      {below}
+    </fieldset>
+  );
+}

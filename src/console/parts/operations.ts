@@ -1,6 +1,7 @@
 import { ENTRY, FINDING, entryOf } from './finding-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from '../members/people-operations.ts';
+import { TOOL_OPERATIONS } from '../mcp-connections/tool-operations.ts';
 import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
@@ -33,6 +34,7 @@ const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled
 
 export const OPERATIONS = {
   ...FINDING,
+  ...TOOL_OPERATIONS,
 
   Viewer: `query Viewer {
     viewer {
@@ -50,6 +52,8 @@ export const OPERATIONS = {
   FindEventDefinition: `query FindEventDefinition($id: String!) { eventDefinition(name: $id) { id } }`,
 
   FindMcpServer: `query FindMcpServer($id: ID!) { mcpServer(id: $id) { id } }`,
+
+  FindToolApproval: `query FindToolApproval($id: ID!) { toolApproval(id: $id) { id } }`,
 
   FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
 
@@ -220,11 +224,13 @@ export const OPERATIONS = {
       ${MCP_SERVER} viewerCanUpdate viewerCanDelete
       args envKeys headerKeys clientId oauthRegistration scope grantedScopes createdAt updatedAt owner { id name email }
       handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
+      access { mode groupIds } toolRules { tools groupIds effect } approverGroupIds onToolChange
     }
   }`,
 
   McpServerTools: `query McpServerTools($id: ID!) {
-    mcpServer(id: $id) { id toolsNotice tools { name title description inputSchema annotations problem } }
+    mcpServer(id: $id) { id toolsNotice
+      tools { name title description inputSchema annotations problem effect definition { state current accepted } } }
   }`,
 
   McpServerCalls: `query McpServerCalls($first: Int!, $after: String, $targetIds: [ID!]) {
@@ -359,9 +365,10 @@ export const OPERATIONS = {
     viewer { organization { id eventOccurrencesPerDay(from: $from) { day count refusedCount } } }
   }`,
 
-  OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!) {
+  OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!, $approvals: Boolean!) {
     viewer { organization { id
       mcpServers(first: 100) @include(if: $connections) { nodes { id databaseId name nextAction } }
+      toolApprovals(first: 100, filter: { states: [PENDING] }) @include(if: $approvals) { nodes { id databaseId toolName viewerCanDecide } }
       webhooks(first: 20, filter: { isEnabled: false }) @include(if: $webhooks) { nodes { id databaseId url } }
     } }
   }`,

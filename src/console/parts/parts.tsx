@@ -39,6 +39,11 @@ const TONES: Readonly<Record<string, string>> = {
   PENDING_AUTHORIZATION: 'warn',
   AUTHORIZATION_REQUIRED: 'warn',
   FAILING: 'warn',
+  PENDING: 'warn',
+  APPROVED: 'good',
+  DENIED: 'bad',
+  CHANGED: 'warn',
+  NEW: 'warn',
 };
 
 /** An enumeration value as text: `IN_PROGRESS` becomes "In progress". */

@@ -1,6 +1,6 @@
 import { run } from '../parts/api.ts';
 import type { DialogProps } from '../parts/form-button.tsx';
-import { CheckField, SelectField, TextField, useField } from '../parts/form-fields.tsx';
+import { CheckField, ChecksField, SelectField, TextField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { finish } from '../parts/notices.tsx';
 import type { Variables } from '../generated/operation-types.ts';
@@ -10,34 +10,6 @@ const WHICH = [
   ['ALL', 'All changes, also those of later versions'],
   ['SOME', 'Only these'],
 ] as const;
-
-interface ChecksProps {
-  readonly name: string;
-  readonly label: string;
-  readonly choices: readonly (readonly [string, string])[];
-  readonly help?: string;
-}
-
-function ChecksField({ name, label, choices, help }: ChecksProps) {
-  const [{ value, set, id, ...rest }, below] = useField<readonly string[]>(name, help);
-  const chosen = new Set(value);
-  const toggle = (choice: string) => {
-    if (!chosen.delete(choice)) chosen.add(choice);
-    set(choices.flatMap(([each]) => (chosen.has(each) ? [each] : [])));
-  };
-  return (
-    <fieldset class="field" id={id} tabindex={-1} aria-describedby={rest['aria-describedby']}>
-      <legend>{label}</legend>
-      {choices.map(([choice, text]) => (
-        <label key={choice} class="check">
-          <input type="checkbox" checked={chosen.has(choice)} onChange={() => toggle(choice)} />
-          {text}
-        </label>
-      ))}
-      {below}
-    </fieldset>
-  );
-}
 
 interface Values {
   readonly url: string;

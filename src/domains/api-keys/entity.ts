@@ -25,6 +25,8 @@ const ApiKeySchema = defineEntity({
     /** Organizations in which an unbound credential no longer acts: its person was removed, or an administrator has ended it there. */
     blockedIn: p.array<OrganizationId>().default([]),
     expiresAt: p.datetime().nullable(),
+    /** Who made it. Null for keys of earlier versions and of the command line, and for sign-ins and grants. */
+    createdBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
     lastUsedAt: p.datetime().nullable(),
     revokedAt: p.datetime().nullable(),
     /** Of a sign-in with the identity provider, with OIDC_LOGOUT: the id of the session there, and the ID token, encrypted. */
@@ -38,6 +40,7 @@ const ApiKeySchema = defineEntity({
     { name: 'api_key_user_index', properties: ['user'] },
     // For administrators, who see the unbound keys of members, but not their many sign-ins.
     { name: 'api_key_unbound_index', properties: ['user'], where: `organization_id is null and kind = 'KEY'` },
+    { name: 'api_key_created_by_index', properties: ['createdBy'], where: 'created_by_id is not null' },
     {
       name: 'api_key_provider_session_index',
       properties: ['providerSession'],

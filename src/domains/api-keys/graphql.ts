@@ -72,6 +72,11 @@ export const ApiKeyType = entityType<ApiKeyRow, ShownApiKey>('ApiKey', {
       'userId',
       'The user who owns the key. Null when that user has left the organization, and for a key of a service account: `owner` has both.',
     ),
+    createdBy: actorField(
+      t,
+      'createdById',
+      'Who made the key. Null for keys from before this was recorded, for those of the command line, and when that person has left the organization.',
+    ),
     organization: t.field({
       type: OrganizationType,
       nullable: true,

@@ -74,7 +74,7 @@ export const createApiKey = defineOperation({
       const { role } = isOfServiceAccount ? requireOrganization(actor) : await lockMembership(em, member);
       requireScopesOf(role, input.scopes);
     }
-    const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };
+    const owner = { userId: actor.userId, createdBy: actor.userId, isOfServiceAccount, organizationId: boundTo };
     const created = await issueAllowed(context, { ...input, ...owner, expiresAt }, input.expiresAt);
     await recordUnboundKey(em, created.apiKey, (target) => auditEntry(context, 'createApiKey', target));
     return created;
@@ -158,15 +158,13 @@ async function lockMembership(
   return membership;
 }
 
-/**
- * Creates and stores a key in the caller's transaction. The caller has checked the rights.
- * @throws ConflictError when the maximum of active keys is reached.
- */
+/** Creates and stores a key in the caller's transaction. The caller has checked the rights. @throws ConflictError at the maximum of active keys. */
 export async function issueApiKey(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   given: {
     readonly userId: UserId;
     readonly isOfServiceAccount?: boolean;
+    readonly createdBy?: UserId;
     /** Null for an unbound key. */
     readonly organizationId: OrganizationId | null;
     readonly name: string;
@@ -181,6 +179,7 @@ export async function issueApiKey(
     id: newId(),
     user: given.userId,
     isOfServiceAccount: given.isOfServiceAccount ?? false,
+    createdBy: given.createdBy ?? null,
     organization: given.organizationId,
     name: given.name,
     hash: hashApiKey(key),
@@ -193,7 +192,7 @@ export async function issueApiKey(
   return { apiKey, key };
 }
 
-/** The same within the key policy. @throws ValidationError (400) for what it refuses, such as the expiry that was asked for */
+/** The same within the key policy. @throws ValidationError (400) */
 export async function issueAllowed(
   context: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   given: Parameters<typeof issueApiKey>[1],

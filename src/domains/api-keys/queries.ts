@@ -74,8 +74,13 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
 
 /** The row of a key that was just written. */
 export function apiKeyRow(key: ApiKey): ApiKeyRow {
-  const { user, organization, signedInWith, ...properties } = key;
-  const ids = { userId: user.id, organizationId: organization?.id, signedInWithId: signedInWith?.id };
+  const { user, organization, signedInWith, createdBy, ...properties } = key;
+  const ids = {
+    userId: user.id,
+    organizationId: organization?.id,
+    signedInWithId: signedInWith?.id,
+    createdById: createdBy?.id,
+  };
   return asRow({ ...properties, ...ids }, SHOWN);
 }
 

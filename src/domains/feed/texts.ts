@@ -10,6 +10,12 @@ export const FEED_TYPE_TEXTS: Readonly<Record<FeedType, string>> = {
   'mcp_connection.status_changed':
     'An MCP connection was created, or has another status. `data` has `status` and, unless it is new, `previousStatus`.',
   'mcp_connection.deleted': 'An MCP connection was deleted.',
+  'mcp_connection.tools_changed':
+    'An MCP server lists new tools, or says something else of some than was accepted. `data` has the number of these `tools`.',
+  'tool_approval.requested':
+    'A call of a tool waits for an approval. `data` has `state` and `mcpConnectionId`. Administrators, approvers and the caller see it.',
+  'tool_approval.decided':
+    'A call of a tool was approved or denied. `data` has `state` and `mcpConnectionId`. Administrators, approvers and the caller see it.',
   'event_definition.created': 'An event definition was created.',
   'event_definition.changed': 'An event definition or one of its properties was changed.',
   'event_definition.deleted': 'An event definition was deleted.',

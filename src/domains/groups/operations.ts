@@ -121,6 +121,29 @@ export async function followGroups(
   return changed.map(({ id, name }) => `${isIn.has(id) ? 'left' : 'joined'} ${name}`).join(', ') || undefined;
 }
 
+/** Locks the organization and checks that all groups that something else will name are there. @throws ValidationError (400) */
+export async function requireGroups(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  ids: readonly GroupId[],
+): Promise<void> {
+  const different = [...new Set(ids)];
+  if (different.length === 0) return;
+  await lockOrganization(em, organizationId);
+  const count = await em.count(Group, { organization: organizationId, id: { $in: different } });
+  if (count < different.length) throw invalid('', 'a group that is named does not exist', 'NOT_FOUND');
+}
+
+/** The MCP connections whose settings name a group. The caller has locked the organization. */
+export async function connectionsWith(em: EntityManager, { id, organization }: Group): Promise<readonly string[]> {
+  const query = sql<{ name: string }>`
+    select case c.visibility when 'shared' then c.name else 'a personal connection' end as name from mcp_connection as c
+    where c.organization_id = ${organization.id} and (c.access -> 'groupIds' @> to_jsonb(${id}::text) or ${id} = any(c.approver_group_ids)
+      or exists (select from jsonb_array_elements(c.tool_rules) as r where r -> 'groupIds' @> to_jsonb(${id}::text)))
+    order by c.id`;
+  return (await query.execute(em.getKysely())).rows.map(({ name }) => name);
+}
+
 /** @throws ValidationError (400) that names the first id that is of nobody in the organization. */
 async function requireHere(em: EntityManager, organizationId: OrganizationId, ids: readonly UserId[]): Promise<void> {
   const found = await em
@@ -206,12 +229,19 @@ export const updateGroup = defineOperation({
 
 export const deleteGroup = defineOperation({
   name: 'deleteGroup',
-  description: 'Deletes a group. Its members stay in the organization.',
+  description:
+    'Deletes a group. Its members stay in the organization. A group that the settings of an MCP connection name cannot be deleted.',
   access: ADMINISTER_ORGANIZATION,
   input: groupReference,
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, { groupId }) => {
     const group = await loadGroup(context, groupId);
+    const [connection, ...others] = await connectionsWith(context.em, group);
+    if (connection !== undefined)
+      throw new ConflictError(
+        'IN_USE',
+        `the settings of ${connection}${others.length > 0 ? ` and ${others.length} more MCP connections` : ''} name the group; change them first`,
+      );
     context.em.remove(group);
     return group;
   },

@@ -1,5 +1,12 @@
 // What other nouns, the gateway and the operator use of groups.
 
-export { Group, type GroupTables } from './entity.ts';
-export { addToGroup, followGroups, insertGroup, removeFromGroups } from './operations.ts';
+export { Group, GroupMember, type GroupTables } from './entity.ts';
+export {
+  addToGroup,
+  connectionsWith,
+  followGroups,
+  insertGroup,
+  removeFromGroups,
+  requireGroups,
+} from './operations.ts';
 export { isCreatorIn } from './queries.ts';

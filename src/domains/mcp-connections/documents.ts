@@ -1,9 +1,18 @@
 import { z } from 'zod';
 import { answering, documentOf, readOnly } from '../../core/documents.ts';
-import { AUTH_TYPES, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES, TYPES, VISIBILITIES } from './entity.ts';
+import {
+  ACCESS_MODES,
+  AUTH_TYPES,
+  TOOL_CALL_RECORDINGS,
+  TOOL_CHANGES,
+  TOOL_EFFECTS,
+  TOOL_POLICY_MODES,
+  TYPES,
+  VISIBILITIES,
+} from './entity.ts';
 import { type McpConnectionRow, connectionRow } from './queries.ts';
 import type { ConnectionResult } from './authorization/operations.ts';
-import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
+import { ACCESS_TEXTS, MCP_CONNECTION_TEXTS, SETTINGS_TEXTS, TOOL_POLICY_TEXTS, TOOL_RULE_TEXTS } from './texts.ts';
 
 export const connectionDocument = documentOf(MCP_CONNECTION_TEXTS, {
   id: readOnly(z.uuid()),
@@ -56,6 +65,16 @@ export const resultExample: z.input<typeof resultDocument> = {
 export const settingsDocument = documentOf(SETTINGS_TEXTS, {
   handle: z.string(),
   toolPolicy: documentOf(TOOL_POLICY_TEXTS, { mode: z.enum(TOOL_POLICY_MODES), names: z.array(z.string()) }),
+  access: documentOf(ACCESS_TEXTS, { mode: z.enum(ACCESS_MODES), groupIds: z.array(z.uuid()) }),
+  toolRules: z.array(
+    documentOf(TOOL_RULE_TEXTS, {
+      tools: z.array(z.string()),
+      groupIds: z.array(z.uuid()),
+      effect: z.enum(TOOL_EFFECTS),
+    }),
+  ),
+  approverGroupIds: z.array(z.uuid()),
+  onToolChange: z.enum(TOOL_CHANGES),
   recordToolCalls: z.enum(TOOL_CALL_RECORDINGS),
   audience: z.string().nullable(),
   resource: z.string().nullable(),
@@ -65,18 +84,31 @@ export const settingsDocument = documentOf(SETTINGS_TEXTS, {
 export const settingsExample: z.input<typeof settingsDocument> = {
   handle: 'issue-tracker',
   toolPolicy: { mode: 'ONLY', names: ['search_issues', 'read_issue'] },
+  access: { mode: 'ALL', groupIds: [] },
+  toolRules: [{ tools: ['delete_*'], groupIds: [], effect: 'DENY' }],
+  approverGroupIds: [],
+  onToolChange: 'ALLOW',
   recordToolCalls: 'ALL',
   audience: null,
   resource: null,
   allowMissingPkceMetadata: false,
 };
 
+/** A connection with its settings, for exports. */
+export const toExported = (row: McpConnectionRow) => ({ ...toConnection(row), settings: toSettings(row) });
+
 export const toConnection = answering<McpConnectionRow, typeof connectionDocument>(connectionDocument, () => ({}));
 
 type Settings = Pick<McpConnectionRow, keyof typeof settingsExample>;
-export const toSettings = answering<Settings, typeof settingsDocument>(settingsDocument, ({ toolPolicy }) => ({
-  toolPolicy: { ...toolPolicy, names: [...toolPolicy.names] },
-}));
+export const toSettings = answering<Settings, typeof settingsDocument>(
+  settingsDocument,
+  ({ toolPolicy, access, toolRules, approverGroupIds }) => ({
+    approverGroupIds: [...approverGroupIds],
+    toolPolicy: { ...toolPolicy, names: [...toolPolicy.names] },
+    access: { ...access, groupIds: [...access.groupIds] },
+    toolRules: toolRules.map((rule) => ({ ...rule, tools: [...rule.tools], groupIds: [...rule.groupIds] })),
+  }),
+);
 
 export const toResult = ({ connection, authorizationUrl }: ConnectionResult): z.input<typeof resultDocument> => ({
   authorizationUrl,

@@ -1,5 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ApiKeyId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
+import type { ApiKeyId, GroupId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import type { AuthorizationServer } from './authorization/authorization-server.ts';
@@ -13,6 +13,30 @@ export const OAUTH_REGISTRATIONS = ['automatic', 'pre_registered'] as const;
 export const TOOL_POLICY_MODES = ['ALL', 'ONLY'] as const;
 export interface ToolPolicy {
   readonly mode: (typeof TOOL_POLICY_MODES)[number];
+  readonly names: readonly string[];
+}
+/** Who sees and uses a shared connection: everybody in the organization, or the groups that are named. */
+export const ACCESS_MODES = ['ALL', 'GROUPS'] as const;
+export interface ConnectionAccess {
+  readonly mode: (typeof ACCESS_MODES)[number];
+  readonly groupIds: readonly GroupId[];
+}
+export const TOOL_EFFECTS = ['ALLOW', 'ASK', 'DENY'] as const;
+export type ToolEffect = (typeof TOOL_EFFECTS)[number];
+export interface ToolRule {
+  /** Names of tools, or beginnings of names with `*`. */
+  readonly tools: readonly string[];
+  /** For whom it counts; empty for everybody. */
+  readonly groupIds: readonly GroupId[];
+  readonly effect: ToolEffect;
+}
+/** What happens to tools that are new or changed, until they are accepted. */
+export const TOOL_CHANGES = ['ALLOW', 'HOLD'] as const;
+/** Tools that are new or changed since they were accepted; of many, the first. */
+export interface ChangedTools {
+  /** Identifies what has changed. */
+  readonly hash: string;
+  readonly count: number;
   readonly names: readonly string[];
 }
 export const TOOL_CALL_RECORDINGS = ['ALL', 'NONE'] as const;
@@ -64,6 +88,11 @@ const McpConnectionSchema = defineEntity({
     /** The name in the names of tools. Only gateways of earlier versions leave it to the default. */
     handle: p.text().defaultRaw(`('server-' || gen_random_uuid())`),
     toolPolicy: p.json<ToolPolicy>().$type<Opt<ToolPolicy>>().defaultRaw(`'{"mode":"ALL","names":[]}'`),
+    access: p.json<ConnectionAccess>().$type<Opt<ConnectionAccess>>().defaultRaw(`'{"mode":"ALL","groupIds":[]}'`),
+    toolRules: p.json<readonly ToolRule[]>().$type<Opt<readonly ToolRule[]>>().defaultRaw(`'[]'`),
+    approverGroupIds: p.array<GroupId>().default([]),
+    onToolChange: p.enum(TOOL_CHANGES).default('ALLOW'),
+    changedTools: p.json<ChangedTools>().nullable(),
     recordToolCalls: p.enum(TOOL_CALL_RECORDINGS).default('ALL'),
     /** For authorization requests to servers that need one. */
     audience: p.text().nullable(),
@@ -213,6 +242,25 @@ const McpUsedHandleSchema = defineEntity({
 export class McpUsedHandle extends McpUsedHandleSchema.class {}
 McpUsedHandleSchema.setClass(McpUsedHandle);
 
+const McpToolDefinitionsSchema = defineEntity({
+  name: 'McpToolDefinitions',
+  tableName: 'mcp_tool_definitions',
+  properties: {
+    connection: () => p.manyToOne(McpConnection).primary().deleteRule('cascade'),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** What was accepted of each tool, as JSON. */
+    accepted: p.text(),
+  },
+  indexes: [{ name: 'mcp_tool_definitions_organization_index', properties: ['organization'] }],
+});
+
+/** What people have accepted of what a server says of its tools. The first list of a connection is accepted. */
+export class McpToolDefinitions extends McpToolDefinitionsSchema.class {}
+McpToolDefinitionsSchema.setClass(McpToolDefinitions);
+
 export type McpConnectionTables = InferKyselyDB<
-  typeof McpConnectionSchema | typeof McpAuthorizationSchema | typeof McpUsedHandleSchema
+  | typeof McpConnectionSchema
+  | typeof McpAuthorizationSchema
+  | typeof McpUsedHandleSchema
+  | typeof McpToolDefinitionsSchema
 >;

@@ -15,9 +15,9 @@ import {
   text,
   withDefault,
 } from '../../core/input/validation.ts';
-import { AUTH_TYPES, type AuthType, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
+import { AUTH_TYPES, type AuthType, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES, type Visibility } from './entity.ts';
 import { STATUSES } from './status.ts';
-import { type NewSettings, newSettings, settingFaults } from './settings-input.ts';
+import { type NewSettings, newSettings, settingFaults, sharedFaults } from './settings-input.ts';
 import { MCP_CONNECTION_TEXTS as TEXTS } from './texts.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -266,11 +266,20 @@ function refuseAuthFaults(connection: Parameters<typeof authFaults>[0], context:
 }
 
 function refuseStrangeSettings(
-  { settings: given, ...connection }: { readonly settings?: NewSettings | undefined; readonly authType?: AuthType },
+  {
+    settings: given,
+    ...connection
+  }: {
+    readonly settings?: NewSettings | undefined;
+    readonly authType?: AuthType;
+    readonly visibility: Visibility;
+  },
   context: z.RefinementCtx,
 ): void {
   for (const { field, message } of settingFaults(given, connection.authType ?? 'stdio'))
     context.addIssue({ code: 'custom', path: ['settings', field], ...rule('CONFLICTING', message) });
+  for (const { path, code, message } of sharedFaults(given, connection.visibility))
+    context.addIssue({ code: 'custom', path: ['settings', ...path], ...rule(code, message) });
 }
 
 const mcpConnectionId = idSchema<McpConnectionId>().describe(TEXTS.id);
@@ -313,6 +322,15 @@ export const updateMcpConnectionInput = z.strictObject({
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
+
+export const acceptToolDefinitionsInput = z.strictObject({
+  mcpConnectionId,
+  names: z
+    .array(text({ min: 1, max: 10_000 }))
+    .min(1)
+    .max(2000)
+    .describe('Names of tools that the server lists.'),
+});
 
 /** Null is the same as absent. */
 export const mcpConnectionFilter = z

@@ -1,4 +1,4 @@
-import { toConnection } from './documents.ts';
+import { toExported } from './documents.ts';
 import { exportedList } from '../../core/exported-pages.ts';
 import { DELETION_BATCH, type Module, SMALL_DELETION_BATCH, deletionStep } from '../../core/module.ts';
 import {
@@ -7,7 +7,7 @@ import {
   deleteExpiredAuthorizations,
   forgetConnectionOwner,
 } from './deletion.ts';
-import { McpAuthorization, McpConnection, McpTokenRevocation, McpUsedHandle } from './entity.ts';
+import { McpAuthorization, McpConnection, McpTokenRevocation, McpToolDefinitions, McpUsedHandle } from './entity.ts';
 import { deleteOldHandles } from './connection-handle.ts';
 import { mcpRefreshJob } from './authorization/token-refresh-job.ts';
 import { mcpTokenRevocationJob } from './authorization/token-revocation.ts';
@@ -16,7 +16,7 @@ import { mcpConnectionTopic } from './topics.ts';
 import { MCP_CONNECTIONS, readConnectionVersions, requireStillManaged } from './queries.ts';
 
 export const mcpConnections = {
-  entities: [McpConnection, McpAuthorization, McpTokenRevocation, McpUsedHandle],
+  entities: [McpConnection, McpAuthorization, McpTokenRevocation, McpUsedHandle, McpToolDefinitions],
   graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/read-operations.ts')]),
   routes: mcpConnectionRoutes,
   pages: mcpConnectionPages,
@@ -38,7 +38,7 @@ export const mcpConnections = {
     ],
   },
   exports: [
-    exportedList('mcpConnection', MCP_CONNECTIONS, { lineOf: toConnection, ofPerson: (id) => ({ ownerIds: [id] }) }),
+    exportedList('mcpConnection', MCP_CONNECTIONS, { lineOf: toExported, ofPerson: (id) => ({ ownerIds: [id] }) }),
   ],
   replays: { McpServer: requireStillManaged },
 } as const satisfies Module;

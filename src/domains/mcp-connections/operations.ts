@@ -33,6 +33,7 @@ import {
   ADMINS_MANAGE_SHARED,
   READ_MCP_CONNECTIONS,
   WRITE_MCP_CONNECTIONS,
+  feedSubjectOf,
   loadManaged,
   requireManager,
   targetOf,
@@ -49,7 +50,8 @@ import {
   requireReuser,
   reserveHandle,
 } from './connection-handle.ts';
-import type { NewSettings } from './settings-input.ts';
+import { type NewSettings, groupsIn } from './settings-input.ts';
+import { requireGroups } from '../groups/public.ts';
 import { type NoFields, givenNames } from '../../core/keys-of.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
@@ -85,6 +87,7 @@ export const createMcpConnection = defineOperation({
   run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;
     const organization = requireOrganization(actor);
+    await requireGroups(em, organization.id, groupsIn(input.settings));
     await lockHandles(em, organization.id);
     const handle = await handleFor(context, organization, input);
     const connection = newConnection(context, organization, handle, input);
@@ -157,6 +160,10 @@ const credentialsOf = ({ headers = {}, clientSecret }: RemoteInput): Credentials
 /** The settings without the handle. */
 const settingsOf = (given: NewSettings | undefined) => ({
   toolPolicy: given?.toolPolicy ?? { mode: 'ALL' as const, names: [] },
+  access: given?.access ?? { mode: 'ALL' as const, groupIds: [] },
+  toolRules: given?.toolRules ?? [],
+  approverGroupIds: given?.approverGroupIds ?? [],
+  onToolChange: given?.onToolChange ?? 'ALLOW',
   recordToolCalls: given?.recordToolCalls ?? 'ALL',
   audience: given?.audience ?? null,
   resource: given?.resource ?? null,
@@ -331,9 +338,3 @@ const referenceFault = (reference: string, found: readonly string[], path: reado
         code: 'NOT_ALLOWED',
         message: `${reference} is the name of ${found.length} MCP connections; give an id: ${found.join(' or ')}`,
       };
-
-/** What entries of the feed say about a connection. Only its owner reads those about a personal one. */
-export function feedSubjectOf({ id, organization, owner, visibility }: McpConnection) {
-  const readerId = visibility === 'personal' ? owner?.id : null;
-  return { organizationId: organization.id, subjectType: 'McpServer', subjectId: id, readerId } as const;
-}

@@ -1,11 +1,14 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
 import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Reach, filterOf } from '../../core/postgres/reading/reach.ts';
+import { type Reach, filterOf, within } from '../../core/postgres/reading/reach.ts';
+import { GroupMember } from '../groups/public.ts';
 import { McpConnection, type Visibility } from './entity.ts';
+import { isOpenTo } from './tool-rules.ts';
 
 export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };
 /** Shared connections also need the role admin; see `requireManager`. */
@@ -34,6 +37,20 @@ interface Viewer<Organization, User> {
   readonly organizationId: Organization;
   readonly userId: User;
 }
+
+/** The condition for a connection `c` that `access` shows to the caller, beside its visibility. Each value is a parameter of a prepared query. */
+export const isShownTo = ({ isAdmin, ...account }: ShownTo): RawBuilder<SqlBool> =>
+  sql<SqlBool>`(${isAdmin} or ${isOpenTo(account)})`;
+
+interface ShownTo {
+  readonly userId: unknown;
+  readonly organizationId: unknown;
+  readonly isAdmin: unknown;
+}
+
+/** The condition for a connection `c` that the caller can see. */
+export const isVisibleTo = (viewer: Viewer<RawBuilder<unknown>, RawBuilder<unknown>> & ShownTo): RawBuilder<SqlBool> =>
+  sql<SqlBool>`(${within(visibleTo(viewer), 'c')} and ${isShownTo(viewer)})`;
 
 /** The columns that decide who can see a connection. Each type parameter is an id, or a parameter of a prepared query. */
 interface Ownership<Organization = OrganizationId, User = UserId> {
@@ -70,6 +87,18 @@ export async function loadManaged(
   em: EntityManager,
   actor: Actor,
   id: McpConnectionId,
+  options: { readonly lock?: boolean } = {},
+): Promise<McpConnection> {
+  const connection = await loadVisible(em, actor, id, options);
+  requireManager(actor, connection.visibility);
+  return connection;
+}
+
+/** Loads a connection that the caller can see. @throws NotFoundError */
+export async function loadVisible(
+  em: EntityManager,
+  actor: Actor,
+  id: McpConnectionId,
   { lock = false } = {},
 ): Promise<McpConnection> {
   const connection = await em.findOne(
@@ -77,7 +106,22 @@ export async function loadManaged(
     { $and: [{ id }, filterOf<McpConnection>(reachedBy(actor))] },
     lock ? { lockMode: LockMode.PESSIMISTIC_WRITE } : {},
   );
-  if (!connection) throw notFound('MCP connection');
-  requireManager(actor, connection.visibility);
+  if (!connection || !(await isOpen(em, actor, connection))) throw notFound('MCP connection');
   return connection;
+}
+
+async function isOpen(
+  em: EntityManager,
+  actor: Actor,
+  { access: { mode, groupIds } }: McpConnection,
+): Promise<boolean> {
+  const { id: organization, role } = requireOrganization(actor);
+  if (mode === 'ALL' || role === 'admin') return true;
+  return (await em.count(GroupMember, { organization, user: actor.userId, group: { $in: [...groupIds] } })) > 0;
+}
+
+/** What entries of the feed say about a connection. Only its owner reads those about a personal one. */
+export function feedSubjectOf({ id, organization, owner, visibility }: McpConnection) {
+  const readerId = visibility === 'personal' ? owner?.id : null;
+  return { organizationId: organization.id, subjectType: 'McpServer', subjectId: id, readerId } as const;
 }

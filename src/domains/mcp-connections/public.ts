@@ -1,12 +1,13 @@
 // What other nouns, the gateway and the operator use of mcp connections.
 
 export { deleteConnections } from './deletion.ts';
-export { McpConnection, type McpConnectionTables, type ToolPolicy } from './entity.ts';
+export { McpConnection, type McpConnectionTables } from './entity.ts';
 export { createMcpConnectionInput } from './input.ts';
-export { createMcpConnection, feedSubjectOf, readMcpConnections, resolveMcpConnections } from './operations.ts';
-export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
+export { createMcpConnection, readMcpConnections, resolveMcpConnections } from './operations.ts';
+export { READ_MCP_CONNECTIONS, feedSubjectOf, isVisibleTo } from './policy.ts';
+export { changeNotice, changesIn, definitionsIn, heldIn, noting } from './tool-definitions.ts';
 export type { McpConnectionRow } from './queries.ts';
-export { allowsTool } from './settings-operations.ts';
+export { type ToolRules, effectOf, isOpenTo, isRestricted } from './tool-rules.ts';
 export { readTool } from './remote/tools.ts';
 export { AuthorizationNeeded } from './remote/errors.ts';
 export { headerProblemIn } from './remote/header-declarations.ts';

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
-import { type McpConnectionId, type UserId, isUuid } from '../../core/ids.ts';
-import type { Actor } from '../../core/access.ts';
+import { type McpConnectionId, type OrganizationId, type UserId, isUuid } from '../../core/ids.ts';
+import { type Actor, requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, anyOf, asRow, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { isWithin, within } from '../../core/postgres/reading/reach.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
-import { reachedBy, requireManager } from './policy.ts';
+import { isShownTo, reachedBy, requireManager } from './policy.ts';
+import { isOpenTo } from './tool-rules.ts';
 import { LIST_VERSION, listVersionOf } from './server-lists.ts';
 import { notFound } from '../../core/errors.ts';
 
@@ -38,6 +39,10 @@ const SHOWN = [
   'tokenExpiresAt',
   'handle',
   'toolPolicy',
+  'access',
+  'toolRules',
+  'approverGroupIds',
+  'onToolChange',
   'recordToolCalls',
   'audience',
   'resource',
@@ -55,7 +60,16 @@ export interface McpConnectionRow extends Pick<Connection, (typeof SHOWN)[number
   readonly listVersion: string;
 }
 
-const visibleConnections = (actor: Actor) => db.selectFrom('mcp_connection as c').where(within(reachedBy(actor), 'c'));
+const visibleConnections = (actor: Actor) =>
+  db
+    .selectFrom('mcp_connection as c')
+    .where(within(reachedBy(actor), 'c'))
+    .where(isShownTo(viewerOf(actor)));
+
+function viewerOf(actor: Actor) {
+  const { id: organizationId, role } = requireOrganization(actor);
+  return { organizationId, userId: actor.userId, isAdmin: role === 'admin' };
+}
 
 export type McpConnectionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
@@ -70,7 +84,13 @@ export const MCP_CONNECTIONS = defineList<
   columns: [...SHOWN, 'issuer', 'listVersion'],
   expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'`, listVersion: () => LIST_VERSION },
   reach: ({ actor }) => reachedBy(actor),
-  values: ({ now }) => ({ now: now() }),
+  where: (value) =>
+    isShownTo({
+      userId: sql`${value('userId')}::uuid`,
+      organizationId: sql`${value('organizationId')}::uuid`,
+      isAdmin: sql`${value('isAdmin')}::boolean`,
+    }),
+  values: ({ now, actor }) => ({ now: now(), ...viewerOf(actor) }),
   filter: ({ oneOf, containing, between }) => ({
     ownerIds: oneOf('ownerId', 'uuid'),
     types: oneOf('type'),
@@ -129,11 +149,12 @@ export async function readConnectionVersions(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-const findConnection = prepared<{ id: McpConnectionId }>()((value) =>
+const findConnection = prepared<{ id: McpConnectionId; userId: UserId; organizationId: OrganizationId }>()((value) =>
   db
-    .selectFrom('mcp_connection')
-    .select(['organization_id as organizationId', 'owner_id as ownerId', 'visibility'])
-    .where('id', '=', value('id')),
+    .selectFrom('mcp_connection as c')
+    .select(['c.organization_id as organizationId', 'c.owner_id as ownerId', 'c.visibility'])
+    .select(isOpenTo({ userId: value('userId'), organizationId: value('organizationId') }).as('isOpen'))
+    .where('c.id', '=', value('id')),
 );
 
 /**
@@ -147,9 +168,11 @@ export async function requireStillManaged(
   id: McpConnectionId,
   operation: string,
 ): Promise<void> {
-  const connection = await reader.primary.first(findConnection({ id }));
+  const { id: organizationId, role } = requireOrganization(actor);
+  const connection = await reader.primary.first(findConnection({ id, userId: actor.userId, organizationId }));
   if (!connection) return;
-  if (!isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');
-  // Everybody who sees a connection can use it.
-  if (operation !== 'callMcpTool') requireManager(actor, connection.visibility);
+  const isUse = operation === 'callMcpTool';
+  const isShown = connection.isOpen || (!isUse && role === 'admin');
+  if (!isShown || !isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');
+  if (!isUse) requireManager(actor, connection.visibility);
 }

@@ -3,6 +3,7 @@ import { readMcpConnectionSettings, updateMcpConnectionSettings } from './settin
 import { type PublicPage, routesOf } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { answerCallback, confirmAuthorization, declineAuthorization } from './authorization/confirmation.ts';
+import { acceptMcpToolDefinitions } from './tool-operations.ts';
 import { authorizeMcpConnection } from './authorization/operations.ts';
 import { callbackPage, confirmationPage } from './rest-callback-page.ts';
 import {
@@ -71,6 +72,12 @@ export const mcpConnectionRoutes = [
       input: { toolPolicy: { mode: 'ONLY', names: ['search_issues', 'read_issue'] } },
       output: settingsExample,
     },
+    toDocument: (connection) => toSettings(connectionRow(connection)),
+  }),
+  route('POST /v1/mcp-connections/:mcpConnectionId/tool-definitions/accept', acceptMcpToolDefinitions, {
+    output: settingsDocument,
+    status: 200,
+    examples: { input: { names: ['search_issues'] }, output: settingsExample },
     toDocument: (connection) => toSettings(connectionRow(connection)),
   }),
   route('DELETE /v1/mcp-connections/:mcpConnectionId', deleteMcpConnection),

@@ -1,11 +1,28 @@
 import { z } from 'zod';
-import type { McpConnectionId } from '../../core/ids.ts';
+import type { GroupId, McpConnectionId } from '../../core/ids.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { type Message, enumValue, wording } from '../../core/text/wording.ts';
-import { type AuthType, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES } from './entity.ts';
+import type { InputFault } from '../../core/errors.ts';
+import {
+  ACCESS_MODES,
+  type AuthType,
+  type ConnectionAccess,
+  type ToolRule,
+  TOOL_CALL_RECORDINGS,
+  TOOL_CHANGES,
+  TOOL_EFFECTS,
+  TOOL_POLICY_MODES,
+  type Visibility,
+} from './entity.ts';
 import { HANDLE_MAX_LENGTH } from './connection-handle.ts';
-import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS as TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
+import {
+  ACCESS_TEXTS,
+  MCP_CONNECTION_TEXTS,
+  SETTINGS_TEXTS as TEXTS,
+  TOOL_POLICY_TEXTS,
+  TOOL_RULE_TEXTS,
+} from './texts.ts';
 
 /** No `__`, and no `_` at an end, so that `<handle>__<tool>` has one handle. */
 const handle = text({ min: 1, max: HANDLE_MAX_LENGTH }).regex(
@@ -26,6 +43,33 @@ export const toolPolicy = z
   })
   .describe(TEXTS.toolPolicy);
 
+const givenGroupIds = z
+  .array(idSchema<GroupId>(z.uuid().toLowerCase()))
+  .max(200)
+  .overwrite((ids) => [...new Set(ids)]);
+const groupIds = withDefault(givenGroupIds, []);
+
+export const access = z
+  .strictObject({
+    mode: z.enum(ACCESS_MODES).describe(ACCESS_TEXTS.mode),
+    groupIds: groupIds.describe(ACCESS_TEXTS.groupIds),
+  })
+  .describe(TEXTS.access);
+
+export const toolRule = z
+  .strictObject({
+    tools: z
+      .array(text({ min: 1, max: 1000 }))
+      .min(1)
+      .max(200)
+      .describe(TOOL_RULE_TEXTS.tools),
+    groupIds: groupIds.describe(TOOL_RULE_TEXTS.groupIds),
+    effect: z.enum(TOOL_EFFECTS).describe(TOOL_RULE_TEXTS.effect),
+  })
+  .describe('A rule for tools of a connection.');
+export const toolRules = z.array(toolRule).max(50);
+
+const onToolChange = z.enum(TOOL_CHANGES);
 const recordToolCalls = z.enum(TOOL_CALL_RECORDINGS);
 const audience = text({ min: 1, max: 4096 });
 /** Empty when none is sent, which some authorization servers want. */
@@ -43,6 +87,10 @@ export const newSettings = z
     handle: optional(handle).describe(`${TEXTS.handle} When absent, it is made from the name.`),
     reuseHandle,
     toolPolicy: optional(toolPolicy).describe(TEXTS.toolPolicy),
+    access: optional(access).describe(`${TEXTS.access} When absent, everybody.`),
+    toolRules: withDefault(toolRules, []).describe(TEXTS.toolRules),
+    approverGroupIds: groupIds.describe(TEXTS.approverGroupIds),
+    onToolChange: withDefault(onToolChange, 'ALLOW').describe(TEXTS.onToolChange),
     recordToolCalls: withDefault(recordToolCalls, 'ALL').describe(TEXTS.recordToolCalls),
     audience: optional(audience).describe(TEXTS.audience),
     resource: optional(resource).describe(TEXTS.resource),
@@ -74,12 +122,47 @@ export function settingFaults(
     .map((field) => ({ field, message }));
 }
 
+/** Settings that only shared connections can have, with the fault of each. */
+export const sharedFaults = (
+  { access: given, toolRules: rules = [] }: SharedSettings = {},
+  visibility: Visibility,
+): InputFault[] => {
+  if (visibility !== 'personal') return [];
+  const asking = rules.findIndex(({ effect }) => effect === 'ASK');
+  const refused = (message: string, ...path: string[]): InputFault => ({ path, code: 'NOT_ALLOWED', message });
+  return [
+    ...(given?.mode === 'GROUPS'
+      ? [refused('must be for all: a personal connection is used by its owner alone', 'access')]
+      : []),
+    ...(asking === -1
+      ? []
+      : [refused('must not be ASK: nobody else sees a personal connection', 'toolRules', String(asking), 'effect')]),
+  ];
+};
+
+interface SharedSettings {
+  readonly access?: ConnectionAccess | undefined;
+  readonly toolRules?: readonly ToolRule[] | undefined;
+}
+
+/** The groups that settings name. */
+export const groupsIn = ({
+  access: given,
+  toolRules: rules = [],
+  approverGroupIds = [],
+}: Pick<Partial<NewSettings>, 'access' | 'toolRules' | 'approverGroupIds'> = {}): GroupId[] =>
+  [given?.groupIds ?? [], approverGroupIds, ...rules.map((rule) => rule.groupIds)].flat();
+
 /** An absent field does not change; null clears a nullable field. */
 export const updateMcpConnectionSettingsInput = z.strictObject({
   mcpConnectionId: idSchema<McpConnectionId>().describe(MCP_CONNECTION_TEXTS.id),
   handle: handle.optional().describe(TEXTS.handle),
   reuseHandle,
   toolPolicy: toolPolicy.optional().describe(TEXTS.toolPolicy),
+  access: access.optional().describe(TEXTS.access),
+  toolRules: toolRules.optional().describe(TEXTS.toolRules),
+  approverGroupIds: givenGroupIds.optional().describe(TEXTS.approverGroupIds),
+  onToolChange: onToolChange.optional().describe(TEXTS.onToolChange),
   recordToolCalls: recordToolCalls.optional().describe(TEXTS.recordToolCalls),
   audience: audience.nullable().optional().describe(TEXTS.audience),
   resource: resource.nullable().optional().describe(TEXTS.resource),

@@ -1,24 +1,22 @@
 import { newValues } from '../../core/audit.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { ConflictError, NotFoundError, ValidationError, notFound } from '../../core/errors.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { ConflictError, type InputFault, NotFoundError, ValidationError, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { sentences } from '../../core/text/wording.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import type { McpConnection, ToolPolicy } from './entity.ts';
+import { requireGroups } from '../groups/public.ts';
+import type { McpConnection } from './entity.ts';
 import { handleTaken, lockHandles, requireFreeHandle, requireReuser, reserveHandle } from './connection-handle.ts';
 import { mcpConnectionReference } from './input.ts';
 import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
 import { MCP_CONNECTIONS } from './queries.ts';
-import { settingFaults, updateMcpConnectionSettingsInput } from './settings-input.ts';
+import { groupsIn, settingFaults, sharedFaults, updateMcpConnectionSettingsInput } from './settings-input.ts';
 import { SETTINGS_TEXTS } from './texts.ts';
 import { mcpConnectionTopic } from './topics.ts';
 
 export const SETTINGS = keysOf(SETTINGS_TEXTS);
-
-/** Whether the policy of a connection allows the use of a tool. */
-export const allowsTool = ({ mode, names }: ToolPolicy, tool: string): boolean =>
-  mode === 'ALL' || names.includes(tool);
 
 export const readMcpConnectionSettings = defineOperation({
   name: 'readMcpConnectionSettings',
@@ -45,11 +43,15 @@ export const updateMcpConnectionSettings = defineOperation({
   run: async (context, { mcpConnectionId, expectedUpdatedAt, reuseHandle, ...given }) => {
     const { em, actor, now } = context;
     requireReuser(actor, reuseHandle);
+    await requireGroups(em, requireOrganization(actor).id, groupsIn(given));
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     requireUnchanged(connection, { expectedUpdatedAt }, { type: 'McpServer', key: connection.id });
     const faults = settingFaults(given, connection.authType ?? 'stdio');
-    if (faults.length > 0)
-      throw new ValidationError(faults.map(({ field, message }) => ({ path: [field], code: 'CONFLICTING', message })));
+    const refused = [
+      ...faults.map(({ field, message }): InputFault => ({ path: [field], code: 'CONFLICTING', message })),
+      ...sharedFaults(given, connection.visibility),
+    ];
+    if (refused.length > 0) throw new ValidationError(refused);
     const changedFields = SETTINGS.filter(
       (name) => given[name] !== undefined && !isDeepStrictEqual(given[name], connection[name]),
     );
@@ -60,10 +62,13 @@ export const updateMcpConnectionSettings = defineOperation({
     Object.assign(connection, changes, { updatedAt: now(), listVersion: connection.listVersion + 1 });
     return { connection, changedFields };
   },
-  target: ({ connection, changedFields }, { toolPolicy, reuseHandle: _reuse, ...settings }) => ({
+  target: ({ connection, changedFields }, { toolPolicy, access, reuseHandle: _reuse, ...settings }) => ({
     ...targetOf(connection),
     changedFields,
-    detail: newValues({ toolPolicy: toolPolicy?.mode, ...settings }, changedFields.filter(hasFewValues)),
+    detail: newValues(
+      { toolPolicy: toolPolicy?.mode, access: access?.mode, ...settings },
+      changedFields.filter(hasFewValues),
+    ),
   }),
   conflicts: { mcp_connection_handle_unique: ({ handle = '' }) => handleTaken(handle) },
   afterCommit: async ({ notifier }, { connection }) => {
@@ -72,7 +77,8 @@ export const updateMcpConnectionSettings = defineOperation({
   },
 });
 
-const hasFewValues = (name: string) => ['toolPolicy', 'recordToolCalls', 'allowMissingPkceMetadata'].includes(name);
+const hasFewValues = (name: string) =>
+  ['toolPolicy', 'access', 'onToolChange', 'recordToolCalls', 'allowMissingPkceMetadata'].includes(name);
 
 /** Reserves the handle so far of a connection that gets another one. @throws ConflictError */
 async function changeHandle(

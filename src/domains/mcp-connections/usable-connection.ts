@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import { ConflictError, type RemoteFailedError } from '../../core/errors.ts';
-import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
+import type { GroupId, McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Statement, type ValueOf, anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
 import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
-import type { AuthType, McpConnectionTables, ToolPolicy } from './entity.ts';
+import type { AuthType, McpConnectionTables } from './entity.ts';
 import { usableToken } from './authorization/token-refresh.ts';
 import { visibleTo } from './policy.ts';
 import type { McpConnectionRow } from './queries.ts';
@@ -17,6 +17,7 @@ import { AuthorizationNeeded } from './remote/errors.ts';
 import { isNoted, noteFailure, noteSuccess } from './remote/session.ts';
 import { type Checked, LIST_VERSION, type ListedConnection } from './server-lists.ts';
 import { standingOf } from './status.ts';
+import { type ToolRules, groupsForRules, isOpenTo, rulesFor } from './tool-rules.ts';
 
 /** What others need to send requests with the credentials of a connection. */
 
@@ -26,6 +27,11 @@ interface Caller {
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
 }
+
+const callerIn = (value: ValueOf<Caller>) => ({
+  organizationId: value('organizationId'),
+  userId: value('userId'),
+});
 
 /** The connections that a caller may use, with what {@link UsableConnection} has. */
 const usableBy = (value: ValueOf<Caller>) =>
@@ -44,7 +50,9 @@ const usableBy = (value: ValueOf<Caller>) =>
     .select(['c.last_checked_at as lastCheckedAt', 'c.updated_at as updatedAt', LIST_VERSION.as('listVersion')])
     .select('c.token_version as tokenVersion')
     .select(['c.refresh_after as refreshAfter', 'c.token_expires_at as tokenExpiresAt'])
-    .select(['c.tool_policy as toolPolicy', 'c.record_tool_calls as recordToolCalls'])
+    .select(['c.tool_policy as toolPolicy', 'c.tool_rules as toolRules', 'c.record_tool_calls as recordToolCalls'])
+    .select('c.on_tool_change as onToolChange')
+    .select(groupsForRules(callerIn(value)).as('groupIds'))
     .select((eb) =>
       eb
         .selectFrom('secret as s')
@@ -55,7 +63,8 @@ const usableBy = (value: ValueOf<Caller>) =>
         .where(sql<boolean>`(s.field = ${sql.lit(TOKENS)} or starts_with(s.field, ${sql.lit(HEADER)}))`)
         .as('secrets'),
     )
-    .where(within(visibleTo({ organizationId: value('organizationId'), userId: value('userId') }), 'c'));
+    .where(within(visibleTo(callerIn(value)), 'c'))
+    .where(isOpenTo(callerIn(value)));
 
 const findUsable = prepared<Caller & { readonly ids: readonly McpConnectionId[] }>()((value) =>
   usableBy(value).where('c.id', '=', anyOf('uuid', value('ids'))),
@@ -64,8 +73,8 @@ const findAllUsable = prepared<Caller & { readonly limit: number }>()((value) =>
   usableBy(value).orderBy('c.handle').limit(value('limit')),
 );
 
-/** A remote server that the caller may use. */
-export interface UsableConnection extends ListedConnection, Checked {
+/** A remote server that the caller may use, with the rules that count for the caller. */
+export interface UsableConnection extends ListedConnection, Checked, ToolRules {
   readonly name: string;
   readonly handle: string;
   readonly serverUrl: string;
@@ -73,8 +82,6 @@ export interface UsableConnection extends ListedConnection, Checked {
   readonly tokenVersion: number;
   readonly refreshAfter: string | null;
   readonly tokenExpiresAt: string | null;
-  /** Which tools may be used. */
-  readonly toolPolicy: ToolPolicy;
   /** Whether calls of a session are among its events. */
   readonly recordToolCalls: McpConnectionRow['recordToolCalls'];
   /** Encrypted, by field. */
@@ -129,9 +136,20 @@ const callerOf = ({ actor }: OperationContext): Caller => ({
 type UsableRow = ReturnType<typeof findUsable> extends Statement<infer Row> ? Row : never;
 
 function connectionOf({ now }: OperationContext, row: UsableRow): UsableConnection | StdioConnection {
-  const { id, name, handle, type, serverUrl, authType, secrets, ...rest } = row;
+  const { id, name, handle, type, serverUrl, authType, secrets, groupIds, ...rest } = row;
   if (type === 'stdio' || serverUrl === null || authType === null) return { id, name, handle, serverUrl: null };
-  return { ...rest, ...standingOf(row, now()), id, name, handle, serverUrl, authType, secrets: secrets ?? {} };
+  const toolRules = rulesFor(rest.toolRules, new Set<GroupId>(groupIds));
+  return {
+    ...rest,
+    ...standingOf(row, now()),
+    toolRules,
+    id,
+    name,
+    handle,
+    serverUrl,
+    authType,
+    secrets: secrets ?? {},
+  };
 }
 
 /** The credentials for one request, and the version of the token among them. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type UsableConnection, allowsTool } from '../mcp-connections/public.ts';
+import { type UsableConnection, effectOf } from '../mcp-connections/public.ts';
 import { AmbiguousResourceError } from './errors.ts';
 import { type Call, CallerLeft, beginCall, boundsOfCall, countCallOfConnection } from './server-call.ts';
 import { type Listing, RESOURCES, TOOLS } from './listings.ts';
@@ -8,7 +8,7 @@ import { INVALID_PARAMS, type Message, MessageFault } from './message.ts';
 import type { ToolResponse } from './tool-call.ts';
 import { inSession } from './server-session.ts';
 import { ServerRound } from './server-round.ts';
-import { placeOf, readLists } from './combined-lists.ts';
+import { placeOf, readLists, withHeld } from './combined-lists.ts';
 
 /** Prompts and resources of the MCP connections of a session. */
 
@@ -64,8 +64,8 @@ type Condition = (item: Item, connection: UsableConnection) => boolean;
 /** Whether a tool that may be used names the page. */
 const isPageOf =
   (uri: string): Condition =>
-  ({ name, _meta }, { toolPolicy }) => {
-    if (!isObject(_meta) || typeof name !== 'string' || !allowsTool(toolPolicy, name)) return false;
+  ({ name, _meta }, connection) => {
+    if (!isObject(_meta) || typeof name !== 'string' || effectOf(connection, name) === 'DENY') return false;
     const { ui } = _meta;
     return _meta['ui/resourceUri'] === uri || (isObject(ui) && ui['resourceUri'] === uri);
   };
@@ -77,9 +77,13 @@ async function findWith(
   isMeant: Condition,
 ): Promise<readonly UsableConnection[]> {
   const lists = await readLists(context, connections, listing);
-  return connections.filter((connection, index) =>
-    lists[index]?.list?.items.some((item) => isObject(item) && isMeant(item, connection)),
-  );
+  const found: UsableConnection[] = [];
+  for (const [index, connection] of connections.entries()) {
+    const list = lists[index]?.list;
+    const held = list && listing === TOOLS ? await withHeld(context, connection, list) : connection;
+    if (list?.items.some((item) => isObject(item) && isMeant(item, held))) found.push(connection);
+  }
+  return found;
 }
 
 /** An address that no server lists, such as one of a template: all are asked, because any of them could answer for another. */

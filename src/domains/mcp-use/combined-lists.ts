@@ -7,8 +7,12 @@ import {
   type ServerList,
   type StdioConnection,
   type UsableConnection,
-  allowsTool,
+  changeNotice,
+  changesIn,
+  effectOf,
+  heldIn,
   keptList,
+  noting,
   readServerList,
   readTool,
   requireNoRecentFailure,
@@ -133,7 +137,9 @@ export async function listOfAll(
   const lists: SessionList[] = [];
   for (const { connection, list, failure } of read) {
     const { handle } = connection;
-    lists.push(list ? await shown(connection, list, listing) : { items: [], notices: [{ handle, message: failure }] });
+    lists.push(
+      list ? await shown(context, connection, list, listing) : { items: [], notices: [{ handle, message: failure }] },
+    );
   }
   const message = `only the first ${WORK.offeredConnections} connections are listed; the address of a session or of this connection has its tools`;
   const notices = [
@@ -205,7 +211,8 @@ interface Wanted {
 function readFrom(round: ServerRound, { context, connection, listing, clientOf }: Wanted) {
   const { method } = listing;
   if (!keptList(context, connection, method, clientOf)) requireNoRecentFailure(connection, context.now());
-  const load = (call: Call) => inSession(call, (session) => readList(call, session, listing));
+  const read = (call: Call) => inSession(call, (session) => readList(call, session, listing));
+  const load = listing === TOOLS ? (call: Call) => noting(context, connection.id, () => read(call))() : read;
   return round.ask<ServerList>(
     connection,
     (exchange) => readServerList(context, connection, method, { clientOf, load: () => exchange(load) }),
@@ -234,8 +241,32 @@ function ambiguousIn(read: readonly ReadList[]): Notice[] {
 }
 
 /** A list as a client gets it: what the caller may not use is missing. */
-const shown = async (connection: Connection, list: ServerList, listing: Listing): Promise<SessionList> =>
-  listing === TOOLS && connection.serverUrl !== null ? named(connection, list) : described(connection, list, listing);
+const shown = async (
+  context: OperationContext,
+  connection: Connection,
+  list: ServerList,
+  listing: Listing,
+): Promise<SessionList> =>
+  listing === TOOLS && connection.serverUrl !== null
+    ? named(await withHeld(context, connection, list), list)
+    : described(connection, list, listing);
+
+/** A connection that knows which of the listed tools are held, if it holds some. */
+export const withHeld = async (
+  context: OperationContext,
+  connection: UsableConnection,
+  list: ServerList,
+): Promise<UsableConnection> =>
+  connection.onToolChange === 'HOLD'
+    ? { ...connection, isHeld: await heldIn(context, connection.id, list) }
+    : connection;
+
+/** What the server lists, at most 60 seconds ago. */
+export function currentTools(call: Call): Promise<ServerList> {
+  const { context, connection } = call;
+  const read = () => inSession(call, (session) => readList(call, session, TOOLS));
+  return readServerList(context, connection, 'tools/list', { load: noting(context, connection.id, read) });
+}
 
 /** Prompts are named like tools. Resources keep their address, by which tools name them. */
 function described({ handle }: Connection, { items, isCut }: ServerList, { member }: Listing): SessionList {
@@ -245,18 +276,21 @@ function described({ handle }: Connection, { items, isCut }: ServerList, { membe
   return { items: objects.map((item) => ({ ...item, name: handle + SEPARATOR + String(item['name']) })), notices };
 }
 
-async function named({ handle, toolPolicy }: UsableConnection, listed: ServerList): Promise<SessionList> {
+async function named(connection: UsableConnection, listed: ServerList): Promise<SessionList> {
+  const { handle, onToolChange } = connection;
+  const changed = changesIn(listed);
   const slices = new WorkSlices();
   const tools: Item[] = [];
   const notices: Notice[] = [];
   const seen = new Set<string>();
   if (listed.isCut)
     notices.push({ handle, message: `it has more tools than the ${listed.items.length} that were read` });
+  if (changed) notices.push({ handle, message: changeNotice(changed, onToolChange === 'HOLD') });
   for (const tool of listed.items) {
     if (slices.isOver()) await slices.pause();
     const { name, problem } = readTool(tool, listed.isModern);
     // A server whose cursor stands still sends tools again.
-    if (!isObject(tool) || !allowsTool(toolPolicy, name) || seen.has(name)) continue;
+    if (!isObject(tool) || effectOf(connection, name) === 'DENY' || seen.has(name)) continue;
     seen.add(name);
     const whole = handle + SEPARATOR + name;
     const fault = problem ?? nameFault(whole);

@@ -1,6 +1,6 @@
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
-import { type ServerList, headerProblemIn, keptList, readServerList } from '../mcp-connections/public.ts';
+import { type ServerList, headerProblemIn, keptList, noting, readServerList } from '../mcp-connections/public.ts';
 import { encodeValue } from './headers.ts';
 import type { Call } from './server-call.ts';
 import { readList } from './combined-lists.ts';
@@ -45,7 +45,7 @@ async function findTool(call: Call, session: ServerSession, name: string): Promi
   const { context, connection } = call;
   const known = toolIn(keptList(context, connection, 'tools/list'), name);
   if (known) return known;
-  const load = () => readList(call, session, TOOLS);
+  const load = noting(context, connection.id, () => readList(call, session, TOOLS));
   const list = await readServerList(context, connection, 'tools/list', { isNew: true, load }).catch(
     (error: unknown) => {
       // A server that does not list its tools declares no headers.

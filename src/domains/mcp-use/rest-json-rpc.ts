@@ -1,4 +1,4 @@
-import { DomainError } from '../../core/errors.ts';
+import { ConflictError, DomainError } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { CallCanceled, CallerLeft } from './server-call.ts';
 import { isModern } from './headers.ts';
@@ -19,6 +19,10 @@ export function answerFailure(error: unknown, request: HttpRequest, message: Mes
     return jsonRpc(errorText(error.id ?? id, error.code, error.message), { status: error.status });
   if (error instanceof AuthorizationRequiredError && message?.method === 'tools/call' && id !== undefined)
     return jsonRpc(failedResult(error, id, isModern(request.headers, message)));
+  if (error instanceof ConflictError && error.toolApprovalId !== undefined && message && id !== undefined) {
+    const meta = { 'workspace-gateway/toolApprovalId': error.toolApprovalId };
+    return jsonRpc(failedResult(error, id, isModern(request.headers, message), meta));
+  }
   const code = codeOf(error);
   if (code === undefined || !(error instanceof DomainError)) throw error;
   const { status, headers } = error;
@@ -26,11 +30,12 @@ export function answerFailure(error: unknown, request: HttpRequest, message: Mes
 }
 
 /** A result that tells the model, and through it the person, what to do. */
-function failedResult({ message }: Error, id: unknown, withType: boolean): string {
+function failedResult({ message }: Error, id: unknown, withType: boolean, _meta?: object): string {
   const result = {
     ...(withType && { resultType: 'complete' }),
     content: [{ type: 'text', text: message }],
     isError: true,
+    ...(_meta && { _meta }),
   };
   return JSON.stringify({ jsonrpc: '2.0', id, result });
 }

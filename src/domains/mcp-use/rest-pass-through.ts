@@ -5,7 +5,7 @@ import type { McpConnectionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type ReceivedEvent, withData } from '../../core/outbound/event-splitter.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
-import { findUsableConnection, noteUse } from '../mcp-connections/public.ts';
+import { findUsableConnection, isRestricted, noteUse } from '../mcp-connections/public.ts';
 import {
   type Call,
   CallCanceled,
@@ -15,7 +15,10 @@ import {
   countCall,
   countStream,
 } from './server-call.ts';
-import { type CallRecord, beginRecord } from './tool-call.ts';
+import { type CallRecord, beginRecord, mayHaveRun } from './tool-call.ts';
+import { memberOf } from '../../core/text/json-scanner.ts';
+import type { UsedApproval } from '../tool-approvals/public.ts';
+import { decideCall, withDecisions } from './tool-decision.ts';
 import { SESSION_HEADER, forwardedHeaders, openSessionId, requireAgreement, sealSessionId } from './headers.ts';
 import { noteNotification, notePassedList } from './listings.ts';
 import {
@@ -34,7 +37,7 @@ import {
 import { type CallName, cancelCall, openCall } from './call-cancellation.ts';
 import { passedStream } from './passed-stream.ts';
 import { answerFailure } from './rest-json-rpc.ts';
-import { isRestricted, requireAllowedTool, requireClear, withAllowedTools } from './tool-policy.ts';
+import { refusedCall, requireClear, withAllowedTools } from './tool-policy.ts';
 import { MAX_ANSWER_BYTES, isEventStream, readAnswer, requireProtocol, responseIn, sendUpstream } from './upstream.ts';
 import { requireAccess } from '../../core/access.ts';
 import { USE_MCP_CONNECTIONS } from './policy.ts';
@@ -96,26 +99,51 @@ interface Passed extends Pick<PassedCall, 'context' | 'connection' | 'message' |
 }
 
 async function answerExchange({ body, request, ...given }: Passed): Promise<HttpAnswer> {
-  const { context, message, connection } = given;
+  const { context, message } = given;
   const isStream = request.method === 'GET';
   const bounds = isStream ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
   const begun = beginCall(isStream ? countStream : countCall, { ...given, bounds, signal: request.signal });
-  const call = cancelable({ ...begun, request });
+  let call = cancelable({ ...begun, request });
   let record: CallRecord | undefined;
+  let approval: UsedApproval | undefined;
   try {
     const headers = await headersFor(call);
     // Also for a notification, which a server should ignore.
-    if (message?.method === 'tools/call') record = await beginRecord(call, { tool: message.params['name'] });
-    if (message) requireAllowedTool(connection, message);
+    if (message?.method === 'tools/call') {
+      const decided = await decideCall(call, calledIn(message));
+      ({ approval } = decided);
+      record = await beginRecord(call, { tool: message.params['name'] });
+      if (!decided.isAllowed) throw refusedCall(message);
+    } else if (message ? message.method === 'tools/list' : isStream)
+      call = { ...call, connection: await withDecisions(call) };
     const answer = await sendUpstream(call, { method: methodOf(request), headers, body: message && body });
     // Also at a server that has no sessions, and therefore does not know what is meant.
     if (message?.method === CANCELED) cancelCall(context, nameOf(call, message.params['requestId']));
-    return await answerOf(call, answer, record);
+    return await answerOf(call, answer, { record, approval });
   } catch (error) {
     call.end();
+    if (!record || !mayHaveRun(error)) await approval?.giveBack();
     await record?.end({ outcome: error instanceof MessageFault ? 'JSON_RPC_ERROR' : 'TRANSPORT_ERROR', bytes: 0 });
     throw error;
   }
+}
+
+/** The tool that a message calls. */
+function calledIn({ params, text }: Message) {
+  const json = () => memberOf(memberOf(text, 'params') ?? '{}', 'arguments') ?? '';
+  return { tool: params['name'], json, sessionId: null, requestState: params['requestState'] };
+}
+
+/** The approval of a call whose tool asks a person for input belongs to the call that answers. */
+async function noteQuestion(approval: UsedApproval | undefined, response: ServerMessage | undefined): Promise<void> {
+  if (!approval || response?.result?.startsWith('{') !== true) return;
+  if (memberOf(response.result, 'resultType') !== '"input_required"') return;
+  await approval.continueWith(JSON.parse(memberOf(response.result, 'requestState') ?? 'null'));
+}
+
+interface Used {
+  readonly record: CallRecord | undefined;
+  readonly approval: UsedApproval | undefined;
 }
 
 /** A call of a tool that `notifications/cancelled` ends, at this address and with the same session. */
@@ -149,7 +177,8 @@ async function headersFor({ context, connection, request, message }: PassedCall)
   return { ...headers, [SESSION_HEADER.toLowerCase()]: sessionId };
 }
 
-async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord | undefined): Promise<HttpAnswer> {
+async function answerOf(call: PassedCall, answer: StreamedAnswer, used: Used): Promise<HttpAnswer> {
+  const { record, approval } = used;
   const { context, connection, message, request } = call;
   if (hasNoStream(request, answer)) {
     answer.discard();
@@ -160,7 +189,7 @@ async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRe
   const headers = await headersOf(call, answer);
   if (isEventStream(answer)) {
     await noteUse(context, connection);
-    return answerWith(streamOf(call, answer, record), {
+    return answerWith(streamOf(call, answer, used), {
       status: answer.status,
       headers: { ...headers, 'X-Accel-Buffering': EVENT_STREAM_HEADERS['X-Accel-Buffering'] },
     });
@@ -169,10 +198,13 @@ async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRe
   const response = await responseIn(call, { answer, body });
   if (answer.status < 300) await noteUse(context, connection);
   await record?.end({ outcome: outcomeIn(response), bytes: body.length });
+  await noteQuestion(approval, response);
+  const isLost = hasLostSession(request, answer, body);
+  if (isLost || answer.status === 404) await approval?.giveBack();
   call.end();
   notePassedList(call, response);
   const shown = withAllowedTools(connection, message, response) ?? body;
-  const status = hasLostSession(request, answer, body) ? 404 : answer.status;
+  const status = isLost ? 404 : answer.status;
   return answerWith(shown.length === 0 ? null : shown, { status, headers });
 }
 
@@ -201,9 +233,10 @@ async function headersOf({ context, connection }: Call, { header }: StreamedAnsw
   };
 }
 
-function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord | undefined) {
+function streamOf(call: PassedCall, answer: StreamedAnswer, { record, approval }: Used) {
   const { context, connection, request, message, deadline } = call;
   let response: ServerMessage | undefined;
+  let question: Promise<void> | undefined;
   let canResume = false;
   const isAwaited = message?.id !== undefined;
   const endChecks = watchRights(call);
@@ -216,8 +249,10 @@ function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord |
       canResume ||= event.fields.has('id');
       const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
       response ??= found;
-      if (found) notePassedList(call, found);
-      else noteNotification(call, event.data ?? '');
+      if (found) {
+        notePassedList(call, found);
+        question = noteQuestion(approval, found);
+      } else noteNotification(call, event.data ?? '');
       const isLate = !message && isRestricted(connection);
       const allowed = withAllowedTools(connection, message, isLate ? messageIn(event) : found);
       return allowed === undefined ? event.bytes : Buffer.from(withData(event, allowed));
@@ -229,6 +264,7 @@ function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord |
     onEnd: async (bytes) => {
       endChecks();
       call.end();
+      await question;
       await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeIn(response), bytes });
     },
   });

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
-import { allowsTool } from '../mcp-connections/public.ts';
 import type { Call } from './server-call.ts';
 import { INVALID_PARAMS, errorText, outcomeOf } from './message.ts';
 import { parameterHeaders } from './parameter-headers.ts';
 import { type ServerResponse, SessionLost, inSession, refusedBy } from './server-session.ts';
+import { decideCall } from './tool-decision.ts';
 import { unknownTool } from './tool-policy.ts';
+import type { UsedApproval } from '../tool-approvals/public.ts';
 import { AuthorizationRequiredError, UpstreamError } from './errors.ts';
 import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';
-import { DomainError } from '../../core/errors.ts';
+import { DomainError, TooManyAtOnceError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { TOOL_CALL_TARGET } from '../../core/tool-call-audit.ts';
 import { appendSessionEvents, appendSessionEventsInput } from '../session-events/public.ts';
@@ -141,15 +142,17 @@ export interface ToolResponse extends ServerResponse {
 /** @throws UpstreamError, AuthorizationRequiredError, the reason of the deadline, and what `appendSessionEvents` throws. */
 export async function recordedCall(call: Call, toolCall: ToolCall): Promise<ToolResponse> {
   const { tool, name, params, sessionId, id } = toolCall;
-  const args = isObject(params['arguments']) ? params['arguments'] : {};
-  const record = await beginRecord(call, {
-    tool,
-    ...(sessionId !== null && { session: { id: sessionId, name, args } }),
-  });
+  const { arguments: sent, requestState } = params;
+  const args = isObject(sent) ? sent : {};
+  const asked = { tool, sessionId, requestState, json: () => (sent === undefined ? '' : JSON.stringify(sent)) };
+  const { isAllowed, approval } = await decideCall(call, asked);
+  const session = sessionId === null ? undefined : { id: sessionId, name, args };
+  const record = await givingBack(approval, () => beginRecord(call, { tool, session }));
   let end: CallEnd = { outcome: 'TRANSPORT_ERROR', bytes: 0 };
   try {
-    const isAllowed = allowsTool(call.connection.toolPolicy, tool);
-    const response = isAllowed ? await callTool(call, toolCall) : refusedTool(name, id);
+    const response = isAllowed ? await callTool(call, toolCall, approval) : refusedTool(name, id);
+    if (isObject(response.result) && asksForInput(response))
+      await approval?.continueWith(response.result['requestState']);
     end = { outcome: outcomeOf(response), bytes: response.bytes, output: outputOf(response, name) };
     return response;
   } catch (error) {
@@ -184,7 +187,21 @@ function refusedTool(name: string, id: ToolCall['id']): ToolResponse {
   return { id, error, text: errorText(id, error.code, error.message), bytes: 0, isModern: false };
 }
 
-async function callTool(call: Call, { tool, params, id, onNotification }: ToolCall): Promise<ToolResponse> {
+/** Gives an approval back if what comes before the call fails. */
+async function givingBack<Result>(approval: UsedApproval | undefined, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    await approval?.giveBack();
+    throw error;
+  }
+}
+
+async function callTool(
+  call: Call,
+  { tool, params, id, onNotification }: ToolCall,
+  approval: UsedApproval | undefined,
+): Promise<ToolResponse> {
   let hasBegun = false;
   try {
     return await inSession(call, async (session) => {
@@ -201,12 +218,13 @@ async function callTool(call: Call, { tool, params, id, onNotification }: ToolCa
     });
   } catch (error) {
     if (hasBegun && mayHaveRun(error)) call.context.onUnknownOutcome?.();
+    else await approval?.giveBack();
     throw error;
   }
 }
 
 /** Whether the server may have run a call that failed with this error. */
-function mayHaveRun(error: unknown): boolean {
+export function mayHaveRun(error: unknown): boolean {
   if (error instanceof UpstreamError) return error.reason !== 'UPSTREAM_RATE_LIMITED';
-  return !(error instanceof AuthorizationRequiredError);
+  return !(error instanceof AuthorizationRequiredError || error instanceof TooManyAtOnceError);
 }

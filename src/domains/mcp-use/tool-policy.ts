@@ -1,23 +1,15 @@
 import { fold } from '../../core/text/derived-names.ts';
 import { itemsOf, memberOf, membersOf } from '../../core/text/json-scanner.ts';
-import { type UsableConnection, allowsTool } from '../mcp-connections/public.ts';
+import { type ToolRules, effectOf, isRestricted } from '../mcp-connections/public.ts';
 import { INVALID_PARAMS, INVALID_REQUEST, type Message, MessageFault, type ServerMessage } from './message.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { UpstreamError } from './errors.ts';
 
 /** The tools that a connection allows. What is decided from a message must be what the server reads in it. */
 
-type Policed = Pick<UsableConnection, 'toolPolicy'>;
-
-export const isRestricted = ({ toolPolicy }: Policed): boolean => toolPolicy.mode !== 'ALL';
-
-/** A tool that is not allowed is answered like an unknown one. @throws MessageFault */
-export function requireAllowedTool({ toolPolicy }: Policed, message: Message): void {
-  if (message.method !== 'tools/call') return;
-  const name = message.params['name'];
-  if (typeof name === 'string' ? !allowsTool(toolPolicy, name) : toolPolicy.mode !== 'ALL')
-    throw new MessageFault(INVALID_PARAMS, unknownTool(name), { id: message.id, status: 200 });
-}
+/** What a tool that is not allowed is answered, which is what an unknown one is. */
+export const refusedCall = ({ id, params }: Message): MessageFault =>
+  new MessageFault(INVALID_PARAMS, unknownTool(params['name']), { id, status: 200 });
 
 export const unknownTool = (name: unknown): string =>
   `Unknown tool: ${typeof name === 'string' ? name.slice(0, 200) : ''}`;
@@ -42,8 +34,8 @@ export const callParams = (params: Message['params']): Message['params'] =>
  * what the server reads in it. With a restriction of tools, a message has known members only.
  * @throws MessageFault
  */
-export function requireClear(connection: Policed, message: Message): void {
-  const strict = isRestricted(connection);
+export function requireClear(rules: ToolRules, message: Message): void {
+  const strict = isRestricted(rules);
   const members = { json: message.text, known: MESSAGE_MEMBERS, folded: FOLDED_MESSAGE_MEMBERS };
   requireClearMembers(message, { ...members, strict });
   const params = memberOf(message.text, 'params');
@@ -82,15 +74,15 @@ function requireClearMembers({ id }: Message, { json, known, folded, strict }: M
  * @throws UpstreamError for a list that cannot be read.
  */
 export function withAllowedTools(
-  { toolPolicy }: Policed,
+  rules: ToolRules,
   message: Message | undefined,
   response: ServerMessage | undefined,
 ): string | undefined {
-  if (toolPolicy.mode === 'ALL' || (message && message.method !== 'tools/list')) return undefined;
+  if (!isRestricted(rules) || (message && message.method !== 'tools/list')) return undefined;
   if (response?.result?.startsWith('{') !== true) return undefined;
   try {
     return replaced(response.text, 'result', (result) =>
-      replaced(result, 'tools', (tools) => (tools.startsWith('[') ? allowedOf(toolPolicy, tools) : '[]')),
+      replaced(result, 'tools', (tools) => (tools.startsWith('[') ? allowedOf(rules, tools) : '[]')),
     );
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -106,13 +98,13 @@ function replaced(json: string, replacedName: string, change: (text: string) => 
   return `{${members.join(',')}}`;
 }
 
-function allowedOf(toolPolicy: Policed['toolPolicy'], tools: string): string {
+function allowedOf(rules: ToolRules, tools: string): string {
   const allowed: string[] = [];
   let count = 0;
   for (const tool of itemsOf(tools)) {
     if ((count += 1) > WORK.tools)
       throw new UpstreamError('ANSWER_TOO_LARGE', `the MCP server lists more than ${WORK.tools} tools on a page`);
-    if (tool.startsWith('{') && allowsTool(toolPolicy, nameIn(memberOf(tool, 'name')))) allowed.push(tool);
+    if (tool.startsWith('{') && effectOf(rules, nameIn(memberOf(tool, 'name'))) !== 'DENY') allowed.push(tool);
   }
   return `[${allowed.join(',')}]`;
 }

@@ -5,7 +5,14 @@ import { notFound } from '../../core/errors.ts';
 import { type GroupId, type OrganizationId, type UserId, isUuid } from '../../core/ids.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
-import { Group, type GroupTables, addToGroup, insertGroup, removeFromGroups } from '../groups/public.ts';
+import {
+  Group,
+  type GroupTables,
+  addToGroup,
+  connectionsWith,
+  insertGroup,
+  removeFromGroups,
+} from '../groups/public.ts';
 import { User } from '../users/public.ts';
 import { ScimError } from './errors.ts';
 import { patchedGroup } from './patch.ts';
@@ -218,12 +225,17 @@ export const changeScimGroup = change(
 export const deleteScimGroup = change(
   'deleteScimGroup',
   async (context, { id, check }: Deleted<StoredGroup>): Promise<Written<null>> => {
-    const { em, actor } = context;
+    const { em, actor, now } = context;
     const { id: organizationId } = requireOrganization(actor);
     const before = await oneGroup(em, organizationId, id);
     check(before);
     const group = await em.findOneOrFail(Group, { id: before.id });
-    em.remove(group);
+    if ((await connectionsWith(em, group)).length === 0) em.remove(group);
+    else {
+      // It stays in the settings of the connections, and is nobody's.
+      em.assign(group, { scimName: null, scimExternalId: null, externalName: null, updatedAt: now() });
+      await removeFromGroups(em, { organizationId, groupId: group.id });
+    }
     await em.flush();
     const userIds = [...before.state.members];
     await applyRoles(context, organizationId, userIds);

@@ -157,7 +157,14 @@ export const createServiceAccountApiKey = defineOperation({
     const { id, serviceRole } = await loadServiceAccount(context, serviceAccountId);
     requireScopesOf(serviceRole ?? 'member', input.scopes);
     const organizationId = requireOrganization(context.actor).id;
-    const given = { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId };
+    const given = {
+      ...input,
+      expiresAt,
+      userId: id,
+      isOfServiceAccount: true,
+      organizationId,
+      createdBy: context.actor.userId,
+    };
     return issueAllowed(context, given, input.expiresAt);
   },
   target: ({ apiKey }) => createdApiKeyTarget(apiKey),

@@ -1,7 +1,6 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { within } from '../../core/postgres/reading/reach.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
-import { type McpConnectionTables, visibleTo } from '../mcp-connections/public.ts';
+import { type McpConnectionTables, isVisibleTo } from '../mcp-connections/public.ts';
 import { MAX_MCP_SERVERS } from './input.ts';
 import type { Caller } from './policy.ts';
 
@@ -12,16 +11,20 @@ import type { Caller } from './policy.ts';
 
 const db = queriesOn<McpConnectionTables>();
 
-/** The ids of the caller, or the parameters for them in a prepared query. */
-export type McpServerViewer = Pick<Caller<RawBuilder<unknown>, RawBuilder<unknown>>, 'organizationId' | 'userId'>;
+/** The parameters for the caller in a prepared query. */
+export interface McpServerViewer extends Pick<
+  Caller<RawBuilder<unknown>, RawBuilder<unknown>>,
+  'organizationId' | 'userId'
+> {
+  readonly isAdmin: RawBuilder<unknown>;
+}
 
 /** The ids that the caller can see, of the session with the alias `s`. */
-export const visibleMcpServers = (viewer: McpServerViewer): RawBuilder<string[]> =>
-  listedWhere(within(visibleTo(viewer), 'c'));
+export const visibleMcpServers = (viewer: McpServerViewer): RawBuilder<string[]> => listedWhere(isVisibleTo(viewer));
 
 /** Replaces the visible ids of the session `s`. Ids that the caller cannot see stay at the end of the list, up to its maximum length. */
 export function replacedMcpServers(given: RawBuilder<unknown>, viewer: McpServerViewer): RawBuilder<string[]> {
-  const hidden = listedWhere(sql<SqlBool>`not (${within(visibleTo(viewer), 'c')})`);
+  const hidden = listedWhere(sql<SqlBool>`not ${isVisibleTo(viewer)}`);
   // `coalesce` changes nothing. Citus 13.2 ends with a segmentation fault if a column is set to a part of a list.
   return sql`coalesce((${given}::text[] || ${hidden}::text[])[1:${sql.lit(MAX_MCP_SERVERS)}], '{}')`;
 }

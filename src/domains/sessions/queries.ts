@@ -96,7 +96,12 @@ export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>
   alias: 's',
   columns: SESSION_COLUMNS,
   expressions: {
-    mcpServers: (value) => visibleMcpServers({ organizationId: value('organizationId'), userId: value('userId') }),
+    mcpServers: (value) =>
+      visibleMcpServers({
+        organizationId: value('organizationId'),
+        userId: value('userId'),
+        isAdmin: sql`${value('role')}::text = 'admin'`,
+      }),
   },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   values: ({ actor }) => callerOf(actor),

@@ -33,9 +33,10 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>(
   { role, given, isMerged, isExpected, names },
 ) => {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+  const viewer = { ...caller, isAdmin: sql.lit(role === 'admin') };
   const written = given.map((name): [string, RawBuilder<never>] => {
     const place = value(name);
-    if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, caller)}`];
+    if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, viewer)}`];
     return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
   });
   return db
@@ -47,7 +48,7 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>(
         .where(within(changeableBy(caller), 's'))
         .where(isExpected ? sql<boolean>`s.updated_at = ${value('expectedUpdatedAt')}` : sql<boolean>`true`)
         .where(hasAuthority(value))
-        .returning(selectionOf(names, caller)),
+        .returning(selectionOf(names, viewer)),
     )
     .with('searched', () => noteTitle(value, given.includes('title')))
     .with('recorded', () => auditInsert(value, 'changed'))

@@ -9,6 +9,7 @@ export const MANAGE_WEBHOOKS: Access = { scopes: ['webhooks.write'], inOrganizat
 const SCOPES_OF_WEBHOOKS: readonly Scope[] = [
   'sessions.read',
   'mcp_connections.read',
+  'mcp_connections.use',
   'behavioral_events.event_definitions.read_write',
 ];
 

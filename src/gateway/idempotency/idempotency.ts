@@ -10,13 +10,13 @@ import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { createKeyedQueue } from '../../core/concurrency.ts';
 import type { WhileWaiting } from '../../core/request-slot.ts';
+import { hashOfJson } from '../../core/text/json-hash.ts';
 import { lockForAnswer } from '../../core/stored-answers.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
   type Answered,
   type AnswerParts,
   type Change,
-  hash,
   openAnswer,
   requireSameRequest,
   storeAnswer,
@@ -115,11 +115,11 @@ export class Idempotency {
     const deadline = performance.now() + waitMs;
     const { actor, budget } = request.context;
     const whileWaiting: WhileWaiting = (wait) => budget.waiting(wait);
-    const digest = await hash([actor.organization?.id ?? null, request.key]);
+    const digest = await hashOfJson([actor.organization?.id ?? null, request.key]);
     const claim: Claim = {
       ...request,
       place: { userId: actor.userId, digest },
-      fingerprint: await hash([request.operation, request.input]),
+      fingerprint: await hashOfJson([request.operation, request.input]),
       token: this.#parts.newId(),
       change: { operation: null, targetType: null, targetId: null },
     };

@@ -84,6 +84,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       'apiKeyId',
       'serviceAccountId',
       'groupId',
+      'toolApprovalId',
       'userId',
       'sessionId',
       'artifactId',
@@ -127,6 +128,7 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   ),
   // The tools of the MCP server of the workspace, and one that it lacks.
   callMcpTool: { name: fc.constantFrom('now', 'add', 'absent') },
+  acceptMcpToolDefinitions: { names: fc.subarray(['now', 'add', 'absent'], { minLength: 1 }) },
   createWebhook: { url: fc.constantFrom('https://example.com/hooks', 'http://127.0.0.1:9/hooks') },
   updateWebhook: { url: fc.constantFrom(undefined, 'https://example.com/other') },
   replayWebhook: { after: fc.nat({ max: 3 }) },

@@ -50,6 +50,9 @@ const EXPECTED_ELSEWHERE: readonly FeedType[] = [
   'webhook.failing',
   'webhook.disabled',
   'session.deleted',
+  'mcp_connection.tools_changed',
+  'tool_approval.requested',
+  'tool_approval.decided',
 ];
 
 const shortly = ({ type, subjectId, data }: Entry) => ({ type, subjectId, ...data });

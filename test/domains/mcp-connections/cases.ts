@@ -24,6 +24,11 @@ export const mcpConnections: Cases = {
     body: () => ({ toolPolicy: onlyTool() }),
     target: 'McpServer',
   },
+  acceptMcpToolDefinitions: {
+    input: (to) => ({ ...server(to), names: ['now'] }),
+    body: () => ({ names: ['now'] }),
+    target: 'McpServer',
+  },
   authorizeMcpConnection: { mutation: 'authorizeMcpServer', input: server, target: 'McpServer' },
   testMcpConnection: { isOnlyInGraphQL: true, mutation: 'testMcpServer', input: server, target: 'McpServer' },
   deleteMcpConnection: { mutation: 'deleteMcpServer', input: server, target: 'McpServer' },

@@ -34,6 +34,10 @@ interface Settings extends Record<string, unknown> {
 
 const DEFAULTS = {
   toolPolicy: { mode: 'ALL', names: [] },
+  access: { mode: 'ALL', groupIds: [] },
+  toolRules: [],
+  approverGroupIds: [],
+  onToolChange: 'ALLOW',
   recordToolCalls: 'ALL',
   audience: null,
   resource: null,
@@ -42,13 +46,17 @@ const DEFAULTS = {
 const CHOSEN = {
   handle: 'Issue_tracker-2',
   toolPolicy: { mode: 'ONLY', names: ['search', 'read'] },
+  access: { mode: 'ALL', groupIds: [] },
+  toolRules: [{ tools: ['delete_*'], groupIds: [], effect: 'DENY' }],
+  approverGroupIds: [],
+  onToolChange: 'HOLD',
   recordToolCalls: 'NONE',
   audience: 'https://api.example.com',
   resource: 'api://5c1f2a3e/issues',
   allowMissingPkceMetadata: true,
 };
 const FIELDS =
-  'databaseId name handle toolPolicy { mode names } recordToolCalls audience resource allowMissingPkceMetadata';
+  'databaseId name handle toolPolicy { mode names } access { mode groupIds } toolRules { tools groupIds effect } approverGroupIds onToolChange recordToolCalls audience resource allowMissingPkceMetadata';
 
 const settingsPath = (id: string) => `/v1/mcp-connections/${id}/settings`;
 const read = (key: string, id: string) => gateway.rest<Settings>('GET', settingsPath(id), { key });

@@ -21,6 +21,7 @@ import { serviceAccounts } from '../../domains/service-accounts/cases.ts';
 import { sessionEvents } from '../../domains/session-events/cases.ts';
 import { sessions } from '../../domains/sessions/cases.ts';
 import { userDeletions } from '../../domains/user-deletions/cases.ts';
+import { toolApprovals } from '../../domains/tool-approvals/cases.ts';
 import { users } from '../../domains/users/cases.ts';
 import { webhooks } from '../../domains/webhooks/cases.ts';
 import { caseFaults } from '../completeness.ts';
@@ -74,6 +75,7 @@ export const CASES: Cases = {
   ...organizationDeletions,
   ...mcpConnections,
   ...mcpUse,
+  ...toolApprovals,
   ...sessions,
   ...sessionEvents,
   ...eventDefinitions,

@@ -5,6 +5,7 @@ import { invite } from '../fixtures/invitations.ts';
 import { grantTo } from '../fixtures/oauth-grants.ts';
 import { suspendMember } from '../fixtures/suspended-members.ts';
 import { createGroup } from '../fixtures/groups.ts';
+import { recordApproval } from '../fixtures/tool-approvals.ts';
 import { createServiceAccount } from '../fixtures/service-accounts.ts';
 import { recordWebhook } from '../fixtures/webhooks.ts';
 import { recordSession } from '../fixtures/workspace.ts';
@@ -73,6 +74,7 @@ export async function recordObjects(
     email: `${mark}-${randomUUID()}@example.com`,
     role: 'member',
   });
+  const { id: serviceAccountId } = await createServiceAccount(gateway, key, { name: mark });
   const guest = await gateway.createKey();
   const deletedUser = await gateway.createKey({ organization: slug, role: 'member' });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${deletedUser.userId}`, {
@@ -102,7 +104,12 @@ export async function recordObjects(
     userId: member.userId,
     suspendedUserId: await suspendMember(gateway, slug, `${mark}-${randomUUID()}@example.com`),
     apiKeyId: member.keyId,
-    serviceAccountId: (await createServiceAccount(gateway, key, { name: mark })).id,
+    serviceAccountId,
+    toolApprovalId: await recordApproval(gateway, {
+      organizationId,
+      connectionId: mcpConnectionId,
+      userId: serviceAccountId,
+    }),
     groupId: (await createGroup(gateway, key, { name: `${mark} ${randomUUID()}` })).id,
     connectedAppId: (await grantTo(gateway, admin, { path: '/mcp', clientName: mark })).id,
     invitationId,

@@ -33,6 +33,7 @@ export interface References {
   readonly auditEntryKey: string;
   readonly feedEntryKey: string;
   readonly mcpConnectionId: string;
+  readonly toolApprovalId: string;
   readonly deletionJobId: string;
   /** The name, the fully qualified name and the id of one event definition. */
   readonly eventNames: readonly [string, string, string];
@@ -67,6 +68,7 @@ export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
   PullRequest: (to) => to.pullRequestId,
   CodeRepository: (to) => `${to.organizationId}:${to.repositoryId}`,
   McpServer: (to) => to.mcpConnectionId,
+  ToolApproval: (to) => to.toolApprovalId,
   DeletionJob: (to) => to.deletionJobId,
   SessionEvent: (to) => `${to.sessionId}:1`,
   ToolCall: (to) => `${to.sessionId}:5`,

@@ -34,6 +34,11 @@ export async function startWriteWorkspace(): Promise<WriteWorkspace> {
     kept,
     async objectsFor(name, { by, creates, target = creates }) {
       await setHold(gateway, kept, name === 'releaseSession');
+      // It can be decided once.
+      await gateway.dependencies.sql.query(
+        `update tool_approval set state = 'PENDING' where organization_id = $1 and id = $2`,
+        [kept.organizationId, kept.toolApprovalId],
+      );
       if (!removes(name)) return kept;
       // The key of the references is that of the member, who leaves or is removed.
       const kind = by === 'member' || target === 'ApiKey' ? 'User' : (target ?? '');

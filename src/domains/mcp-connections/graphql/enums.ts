@@ -1,13 +1,17 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import {
+  ACCESS_MODES,
   AUTH_TYPES,
   OAUTH_REGISTRATIONS,
   TOOL_CALL_RECORDINGS,
+  TOOL_CHANGES,
+  TOOL_EFFECTS,
   TOOL_POLICY_MODES,
   TYPES,
   VISIBILITIES,
 } from '../entity.ts';
+import { DEFINITION_STATES } from '../tool-definitions.ts';
 
 export const TypeEnum = enumOf('McpServerType', 'How an MCP server is reached.', TYPES, {
   remote: 'Over Streamable HTTP.',
@@ -42,6 +46,37 @@ export const ToolPolicyModeEnum = enumOf(
   'Which tools of a connection can be used.',
   TOOL_POLICY_MODES,
   { ALL: 'All tools, also those that the server adds later.', ONLY: 'Only the tools that are named.' },
+);
+
+export const AccessModeEnum = enumOf(
+  'McpServerAccessMode',
+  'Who in the organization sees and uses a shared connection.',
+  ACCESS_MODES,
+  { ALL: 'Everybody in the organization.', GROUPS: 'The members of the groups that are named.' },
+);
+
+export const ToolEffectEnum = enumOf('McpToolEffect', 'What may be done with a tool.', TOOL_EFFECTS, {
+  ALLOW: 'It can be called.',
+  ASK: 'It can be called once another person has approved the call.',
+  DENY: 'It is neither listed nor called, as if the server did not have it.',
+});
+
+export const ToolChangeEnum = enumOf(
+  'McpToolChange',
+  'What happens to tools that are new or changed, until somebody accepts them.',
+  TOOL_CHANGES,
+  { ALLOW: 'They can be called; the change is told.', HOLD: 'They are neither listed nor called.' },
+);
+
+export const DefinitionStateEnum = enumOf(
+  'McpToolDefinitionState',
+  'Whether somebody has accepted what a server says of a tool.',
+  DEFINITION_STATES,
+  {
+    ACCEPTED: 'It was accepted, or was in the first list of the connection.',
+    NEW: 'The tool was never accepted.',
+    CHANGED: 'The server says something else than was accepted.',
+  },
 );
 
 export const ToolCallRecordingEnum = enumOf(

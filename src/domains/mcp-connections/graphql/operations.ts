@@ -13,16 +13,38 @@ import {
   stdioServer,
   updateMcpConnectionInput,
 } from '../input.ts';
-import { testMcpConnection } from '../tool-operations.ts';
+import { TOOL_COLUMNS, acceptMcpToolDefinitions, testMcpConnection } from '../tool-operations.ts';
 import { createMcpConnection, deleteMcpConnection, updateMcpConnection } from '../operations.ts';
-import { connectionRow } from '../queries.ts';
-import { newSettings, toolPolicy } from '../settings-input.ts';
+import { type McpConnectionRow, connectionRow } from '../queries.ts';
+import { type ToolAccess, previewToolAccess } from '../access-preview.ts';
+import { CALLS_OUT, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { needs } from '../../../core/graphql/selection.ts';
+import { ActorType, resolveActor } from '../../organizations/graphql/actors.ts';
+import { access, newSettings, toolPolicy, toolRule, updateMcpConnectionSettingsInput } from '../settings-input.ts';
+import { withPlainIds } from '../../../core/graphql/global-ids.ts';
 import { updateMcpConnectionSettings } from '../settings-operations.ts';
 import { McpServerType } from './types.ts';
 import { ServerInfoType } from './value-types.ts';
 
 inputType('McpToolPolicyInput', toolPolicy);
-inputType('McpServerSettingsInput', newSettings);
+const GROUPS = { groupIds: 'Group' };
+const APPROVERS = { approverGroupIds: 'Group' };
+const AccessInput = inputType('McpServerAccessInput', access, { ids: GROUPS });
+const RuleInput = inputType('McpToolRuleInput', toolRule, { ids: GROUPS });
+inputType('McpServerSettingsInput', newSettings, { ids: APPROVERS });
+
+/** Replaces global ids of groups within settings by plain ones. */
+const withPlainGroups = (settings: unknown): unknown =>
+  isObject(settings)
+    ? {
+        ...(withPlainIds(settings, APPROVERS) as object),
+        ...('access' in settings && { access: withPlainIds(settings['access'], GROUPS) }),
+        ...(Array.isArray(settings['toolRules']) && {
+          toolRules: settings['toolRules'].map((rule) => withPlainIds(rule, GROUPS)),
+        }),
+      }
+    : settings;
+
 const NamedValueInput = inputType('McpNamedValueInput', namedValue);
 const NamedChangeInput = inputType('McpNamedChangeInput', namedChange);
 
@@ -90,7 +112,9 @@ mutation(createMcpConnection, {
   schema: z.preprocess((given, context) => {
     // Exactly one of the fields is given.
     const [type, fields] = (isObject(given) ? Object.entries(given)[0] : undefined) ?? [];
-    return { ...(isObject(fields) && withRecords(fields, context)), type };
+    if (!isObject(fields)) return { type };
+    const settings = 'settings' in fields && { settings: withPlainGroups(fields['settings']) };
+    return { ...withRecords(fields, context), ...settings, type };
   }, createMcpConnectionWithSettingsInput),
   pathOf: (fault, input) => {
     const [kind = '', fields] = Object.entries(input)[0] ?? [];
@@ -139,8 +163,15 @@ mutation(updateMcpConnection, {
 
 mutation(updateMcpConnectionSettings, {
   ...CONNECTION,
+  ids: { ...CONNECTION.ids, ...APPROVERS },
   name: 'updateMcpServerSettings',
+  schema: z.preprocess(withPlainGroups, updateMcpConnectionSettingsInput),
   payload: one('mcpServer', McpServerType, 'The connection with its new settings.', connectionRow),
+});
+
+mutation(acceptMcpToolDefinitions, {
+  ...CONNECTION,
+  payload: one('mcpServer', McpServerType, 'The connection.', connectionRow),
 });
 
 mutation(deleteMcpConnection, {
@@ -148,3 +179,41 @@ mutation(deleteMcpConnection, {
   name: 'deleteMcpServer',
   payload: deleted('McpServer', 'deleted connection'),
 });
+
+const ToolAccessType = builder.objectRef<ToolAccess>('McpToolAccess').implement({
+  description: 'Accounts that could do the same with the tools of a connection.',
+  fields: (t) => ({
+    accounts: t.field({
+      type: [ActorType],
+      description: 'The people and service accounts.',
+      extensions: OWN_STATEMENT,
+      resolve: async ({ accountIds }, _, context, info) => {
+        const rows = await Promise.all(accountIds.map(async (id) => resolveActor(context, info, id)));
+        return rows.filter((row) => row !== null);
+      },
+    }),
+    allowed: t.stringList({ description: 'Tools that they could call.', resolve: ({ allowed }) => [...allowed] }),
+    asked: t.stringList({
+      description: 'Tools that they could call with an approval. They could call no others.',
+      resolve: ({ asked }) => [...asked],
+    }),
+  }),
+});
+
+builder.objectField(McpServerType, 'toolAccess', (t) =>
+  t.field({
+    type: [ToolAccessType],
+    nullable: true,
+    description:
+      'Who could call what, by settings that need not be stored: of the first 1000 accounts, those that could do the same together. Null for a caller who cannot change the connection.',
+    args: {
+      access: t.arg({ type: AccessInput, description: 'When absent, as it is stored.' }),
+      toolRules: t.arg({ type: [RuleInput], description: 'When absent, as they are stored.' }),
+    },
+    extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>(...TOOL_COLUMNS, 'ownerId') },
+    resolve: async (row, given, context) => {
+      const found = await previewToolAccess(context, row, withPlainGroups(given) as object);
+      return found && [...found];
+    },
+  }),
+);

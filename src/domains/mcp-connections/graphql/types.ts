@@ -2,6 +2,7 @@ import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { readMcpConnections } from '../operations.ts';
 import type { McpConnectionRow } from '../queries.ts';
 import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
+import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { CALLS_OUT } from '../../../core/graphql/builder.ts';
 import { WORK } from '../../../core/work-budget.ts';
 import { needs } from '../../../core/graphql/selection.ts';
@@ -15,11 +16,13 @@ import {
   RegistrationEnum,
   StatusEnum,
   ToolCallRecordingEnum,
+  ToolChangeEnum,
   TypeEnum,
   VisibilityEnum,
 } from './enums.ts';
 import { SETTINGS_TEXTS } from '../texts.ts';
-import { ToolPolicyType, ToolType } from './value-types.ts';
+import { mayUse } from '../tool-rules.ts';
+import { AccessType, ToolPolicyType, ToolRuleType, ToolType } from './value-types.ts';
 
 /** The fields of an MCP connection, in groups. */
 
@@ -68,7 +71,7 @@ export const serverFields = (t: Fields) => ({
   tools: t.field({
     type: [ToolType],
     nullable: true,
-    description: `Tools of the server. The list is kept for up to 60 seconds, and then read from the server again; a server that has failed is asked again after 10 seconds. Null for a stdio server. A request asks ${WORK.toolServers} servers at a time, so that it can list the tools of any number of connections.`,
+    description: `Tools of the server. What the caller may not use is shown only to who can change the connection. The list is kept for up to 60 seconds, and then read from the server again; a server that has failed is asked again after 10 seconds. Null for a stdio server. A request asks ${WORK.toolServers} servers at a time, so that it can list the tools of any number of connections.`,
     extensions: OF_TOOLS,
     resolve: async (row, _, context) => (await readTools(context, row))?.tools ?? null,
   }),
@@ -125,10 +128,23 @@ export const settingsFields = (t: Fields) => ({
   ...exposedWith(t, SETTINGS_TEXTS, {
     handle: 'String',
     toolPolicy: ToolPolicyType,
+    access: AccessType,
+    onToolChange: ToolChangeEnum,
     recordToolCalls: ToolCallRecordingEnum,
     audience: nullable('String'),
     resource: nullable('String'),
     allowMissingPkceMetadata: 'Boolean',
+  }),
+  approverGroupIds: t.idList({
+    description: SETTINGS_TEXTS.approverGroupIds,
+    extensions: needs<McpConnectionRow>('approverGroupIds'),
+    resolve: ({ approverGroupIds }) => approverGroupIds.map((id) => toGlobalId('Group', id)),
+  }),
+  toolRules: t.field({
+    type: [ToolRuleType],
+    description: SETTINGS_TEXTS.toolRules,
+    extensions: needs<McpConnectionRow>('toolRules'),
+    resolve: ({ toolRules }) => [...toolRules],
   }),
 });
 
@@ -171,6 +187,12 @@ export function viewerFields(t: Fields) {
   return {
     viewerCanUpdate: viewerCan('change'),
     viewerCanDelete: viewerCan('delete'),
+    viewerCanUse: t.boolean({
+      description:
+        'Whether the caller can use the connection: those to whom `access` opens it, with the scope `mcp_connections.use`.',
+      extensions: needs<McpConnectionRow>('access'),
+      resolve: (connection, _, context) => mayUse(context, connection),
+    }),
     viewerCanAuthorize: t.boolean({
       description: `Whether the caller can authorize the connection: ${MANAGERS}. False for a stdio connection, which needs no authorization.`,
       extensions: needs<McpConnectionRow>('visibility', 'type'),

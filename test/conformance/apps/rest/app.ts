@@ -66,6 +66,13 @@ export async function useEverything(given: Given) {
       body: { name: 'add', arguments: { a: 19, b: 23 }, timeoutSeconds: 60 },
     }),
   );
+  good(await client.POST(`${connectionPath}/tool-definitions/accept`, { ...byId, body: { names: ['add'] } }));
+  good(await client.GET('/v1/tool-approvals', { params: { query: { states: ['PENDING'] } } }));
+  const decided = await client.POST('/v1/tool-approvals/{toolApprovalId}/decide', {
+    params: { path: { toolApprovalId: connection.id } },
+    body: { decision: 'APPROVE' },
+  });
+  if (decided.response.status !== 404) throw new Error('an unknown approval was decided');
   good(await client.DELETE(connectionPath, byId));
 
   const imported = good(
