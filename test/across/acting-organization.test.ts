@@ -216,7 +216,7 @@ function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combin
   if (STORES.has(name)) return { answer: /: 200 /, changes: [], mayChangeAnything: true };
   if (REFUSED_BY_SERVER.test(name)) return { answer: /: 405 /, changes: [] };
   // It is in the audit log.
-  const isRecorded = writes || name === 'GET /v1/organizations/:organizationId/export';
+  const isRecorded = writes || /^GET \/v1\/organizations\/:organizationId\/(?:members\/:userId\/)?export$/.test(name);
   const changes = isRecorded && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
