@@ -12,5 +12,10 @@ test('webhooks read all types of the feed', () => {
 
 test('webhooks read only what these scopes guard: a new scope opens nothing to them', () => {
   const opened = SCOPES.filter((scope) => hasAccess(actor, { scopes: [scope], inOrganization: true }));
-  expect(opened).toEqual(['mcp_connections.read', 'sessions.read', 'behavioral_events.event_definitions.read_write']);
+  expect(opened).toEqual([
+    'mcp_connections.read',
+    'mcp_connections.use',
+    'sessions.read',
+    'behavioral_events.event_definitions.read_write',
+  ]);
 });
