@@ -157,6 +157,10 @@ export interface Access {
   };
 }
 
+/** The lists of scopes: a key needs all of one of them. */
+export const scopesThatSuffice = ({ scopes, anyScopeOf }: Access): readonly (readonly Scope[])[] =>
+  anyScopeOf ? anyScopeOf.scopes.map((scope) => [...scopes, scope]) : [scopes];
+
 /** The requirements, as sentences for a description. */
 export function describeAccess({ scopes, anyScopeOf, isForPeople, role, subscription }: Access): Wording {
   return sentences(

@@ -25,7 +25,7 @@ import type { KeyedQueue } from './concurrency.ts';
 import type { Pools } from './pools.ts';
 import type { OperationSettings } from './operation-settings.ts';
 import { DomainError, type ErrorClass, ForbiddenError } from './errors.ts';
-import type { SessionId, UserId } from './ids.ts';
+import type { OrganizationId, SessionId, UserId } from './ids.ts';
 import type { Message } from './text/wording.ts';
 import type { z } from 'zod';
 
@@ -80,8 +80,8 @@ export class OperationContext {
   /** How many events this process has appended to sessions and not folded yet. */
   readonly unfolded: Backlog<SessionId>;
   readonly actor: Actor;
-  /** Looks up the key again, for long requests: it may have been revoked since the request began. */
-  readonly authenticateAgain: () => Promise<Actor>;
+  /** Looks up the key again, for long requests: it may have been revoked since the request began. With an organization, as it acts there. */
+  readonly authenticateAgain: (organizationId?: OrganizationId) => Promise<Actor>;
   /** Call after a loss of rights is committed: waits until the earlier changes of these users have ended. */
   readonly settleChanges: (userIds: readonly UserId[]) => Promise<void>;
   /**

@@ -25,8 +25,10 @@ export function operationContext(
     sql: new StatementSql({ run: dependencies.run, budget }),
     budget,
     actor,
-    authenticateAgain: async () =>
-      request ? authenticate({ headers: request.headers, path: pathOf(request, config) }, dependencies) : actor,
+    authenticateAgain: async (organizationId) =>
+      request
+        ? authenticate({ headers: request.headers, path: pathOf(request, config), organizationId }, dependencies)
+        : actor,
     toDomainError: (error) => toDomainError(error, log.child({ requestId })),
     requestId,
     requestIdOrigin,

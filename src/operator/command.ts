@@ -251,6 +251,7 @@ export const COMMANDS = {
     {
       path: PLAN_FILE,
       against: optional('--against OTHER', 'compare with another file instead of the gateway', asText),
+      deletes: flag('--delete', 'what only the gateway has counts as removed, as with plan apply --delete'),
     },
   ),
   'plan apply': command(

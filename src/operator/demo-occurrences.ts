@@ -63,7 +63,7 @@ function occurrencesUntil(now: Date): SendEventOccurrenceInput[] {
       objectId: number,
       occurredAt,
       properties: {
-        order_number: number,
+        order_id: number,
         total: price * (1 + (index % 3)),
         payment_method: PAYMENTS[Math.floor(index / VISITS_PER_ORDER) % PAYMENTS.length],
       },

@@ -33,6 +33,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/groups/:groupId deleteGroup 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
+    DELETE /v1/operation-manifests/:client/:version retireOperationManifest 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/organizations/:organizationId/members/:userId/data deleteOrganizationMemberData 202 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId deleteSession 204 | 400 401 403 404 409 413 415 429 500 503
@@ -58,6 +59,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId/mcp openMcpStream 200 | 400 401 403 404 409 429 500 502 503 504
     GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
+    GET /v1/operation-manifests listOperationManifests 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/organizations/:organizationId/export exportOrganization 200 | 400 401 403 404 409 429 500 503
     GET /v1/organizations/:organizationId/key-policy readOrganizationKeyPolicy 200 | 400 401 403 404 429 500 503

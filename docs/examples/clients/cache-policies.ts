@@ -8,11 +8,17 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   Artifact: {
     pullRequests: ['filter', 'orderBy'],
   },
+  CodeRepository: {
+    pullRequests: ['filter', 'orderBy'],
+  },
   EventDefinition: {
     occurrences: ['filter', 'orderBy'],
   },
   Group: {
     members: ['filter', 'orderBy'],
+  },
+  McpServer: {
+    toolCalls: ['filter', 'orderBy'],
   },
   Organization: {
     agents: ['filter', 'orderBy'],
@@ -29,14 +35,20 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     objectIdentifiers: ['filter', 'orderBy'],
     projects: ['filter', 'orderBy'],
     serviceAccounts: ['filter', 'orderBy'],
-    sessionSearch: ['filter', 'text'],
+    sessionSearch: ['filter', 'search', 'text'],
     sessions: ['filter', 'orderBy'],
     suspendedMembers: ['filter', 'orderBy'],
     toolApprovals: ['filter', 'orderBy'],
     webhooks: ['filter', 'orderBy'],
   },
+  Project: {
+    sessions: ['filter', 'orderBy'],
+  },
   Query: {
     sessionEvents: ['filter', 'orderBy', 'sessionId'],
+  },
+  ServiceAccount: {
+    sessions: ['filter', 'orderBy'],
   },
   Session: {
     accesses: ['filter', 'orderBy'],
@@ -55,6 +67,9 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   },
   ToolCall: {
     events: [],
+  },
+  User: {
+    sessions: ['filter', 'orderBy'],
   },
   UserMessage: {
     events: [],

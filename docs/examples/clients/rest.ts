@@ -50,6 +50,8 @@ export async function* storedEvents(rest: Rest, sessionId: string, limit: number
       params: { path: { sessionId }, query: { cursor, limit } },
     });
     if (error) throw new Error(error.error);
+    // With another `Accept` it would be a stream.
+    if (typeof data === 'string') throw new Error('not JSON');
     yield* data.items;
     cursor = data.nextCursor;
     if (!response.headers.has('Link')) return;

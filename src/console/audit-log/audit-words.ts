@@ -77,6 +77,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     'Documents of clients',
     {
       publishOperationManifest: 'Published documents',
+      retireOperationManifest: 'Retired documents',
     },
   ],
   [

@@ -77,7 +77,7 @@ function factsOf(server: Connection): readonly Fact[] {
     ['Authorization server', server.issuer],
     ['Handle', <code>{server.handle}</code>],
     ['Visible to', VISIBLE_TO[server.visibility]],
-    ['Created by', personOf(server.owner)],
+    ['Created by', personOf(server.ownedBy)],
     ['Checked', <Time at={server.lastCheckedAt} />],
     ['Token expires', server.tokenExpiresAt && <Time at={server.tokenExpiresAt} />],
   ];

@@ -3,7 +3,7 @@ import { run } from '../parts/api.ts';
 import { ChoiceField, InputField } from '../parts/filters.tsx';
 import { mutate, refusalOf, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, Faults, List, ROLES, Secret, roleName, roleOf, TimeCell } from '../parts/parts.tsx';
+import { Action, Faults, List, ROLES, Secret, personOf, roleName, roleOf, TimeCell } from '../parts/parts.tsx';
 
 type Row = NonNullable<NonNullable<Answers['Invitations']['viewer']['organization']>['invitations']>['nodes'][number];
 
@@ -70,14 +70,14 @@ function Invite({ onDone }: { readonly onDone: () => void }) {
   );
 }
 
-function rowOf({ id, email, role, invitedBy, expiresAt, viewerCanRevoke }: Row, onDone: () => void) {
+function rowOf({ id, email, role, inviter, expiresAt, viewerCanRevoke }: Row, onDone: () => void) {
   const revoke = () => mutate('RevokeInvitation', { id }, onDone);
   const question = `Revoke the invitation of ${email}? Its link stops working at once.`;
   return (
     <tr key={id}>
       <td class="wide">{email}</td>
       <td>{roleName(role)}</td>
-      <td dir="auto">{invitedBy?.name ?? invitedBy?.email ?? '–'}</td>
+      <td dir="auto">{inviter ? personOf(inviter) : '–'}</td>
       <TimeCell at={expiresAt} />
       <td class="end">{viewerCanRevoke && <Action label="Revoke" confirm={question} run={revoke} />}</td>
     </tr>

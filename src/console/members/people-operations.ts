@@ -1,4 +1,4 @@
-import { FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
+import { ACTOR, FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 
 const REVIEWED = `nodes { role origin joinedAt suspendedAt lastSeenAt apiKeyCount identities { issuer } user { id name email } }
   pageInfo { hasNextPage endCursor }`;
@@ -147,7 +147,7 @@ export const PEOPLE_OPERATIONS = {
 
   Invitations: `query Invitations($first: Int!, $after: String) {
     viewer { organization { id invitations(first: $first, after: $after) {
-      nodes { id email role expiresAt viewerCanRevoke invitedBy { name email } }
+      nodes { id email role expiresAt viewerCanRevoke inviter { ${ACTOR} } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

@@ -1,10 +1,10 @@
-import { FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
+import { ACTOR, FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 
 /** The operations that delete, redact, hold and keep what was recorded. */
 export const RETENTION_OPERATIONS = {
   SessionDeletionPreview: `query SessionDeletionPreview($id: ID!) {
     session(id: $id) {
-      id title hold { reason heldAt heldBy { id name email } } deletionPreview { events artifacts pullRequests }
+      id title hold { reason heldAt holder { ${ACTOR} } } deletionPreview { events artifacts pullRequests }
     }
   }`,
 

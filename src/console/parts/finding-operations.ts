@@ -19,7 +19,7 @@ export const ENTRY = entryOf(10_000);
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
   SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
-    viewer { organization { id sessionSearch(text: $text, filter: $filter, first: $first, after: $after) {
+    viewer { organization { id sessionSearch(search: $text, filter: $filter, first: $first, after: $after) {
       nodes { eventId excerpt session { id databaseId title agent lastSeenAt state { current } } }
       pageInfo { hasNextPage endCursor }
     } } }
@@ -28,8 +28,8 @@ export const FINDING = {
   /** What the sessions and the audit log can be filtered by. */
   Agents: `query Agents($from: Date!, $until: Date!) { viewer { organization { id
     agents(first: 100) { nodes { name } } projects(first: 100) { nodes { id databaseId name } }
-    models: usageReport(from: $from, until: $until, groupBy: MODEL) { rows { key } }
-    tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key } }
+    models: usageReport(from: $from, before: $until, groupBy: MODEL) { rows { key } }
+    tools: usageReport(from: $from, before: $until, groupBy: TOOL) { rows { key } }
   } } }`,
 
   People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id

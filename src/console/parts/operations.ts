@@ -7,7 +7,7 @@ import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } } handled { at }`;
+  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt holder { ${ACTOR} } } handled { at }`;
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -222,7 +222,7 @@ export const OPERATIONS = {
   McpServer: `query McpServer($id: ID!) {
     mcpServer(id: $id) {
       ${MCP_SERVER} viewerCanUpdate viewerCanDelete
-      args envKeys headerKeys clientId oauthRegistration scope grantedScopes createdAt updatedAt owner { id name email }
+      args envKeys headerKeys clientId oauthRegistration scope grantedScopes createdAt updatedAt ownedBy { ${ACTOR} }
       handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
       access { mode groupIds } toolRules { tools groupIds effect } approverGroupIds onToolChange
     }
@@ -349,13 +349,13 @@ export const OPERATIONS = {
 
   Overview: `query Overview($before: Date!, $from: Date!, $until: Date!, $since: DateTime!) {
     viewer { organization { id
-      usage: usageReport(from: $from, until: $until, groupBy: DAY) {
+      usage: usageReport(from: $from, before: $until, groupBy: DAY) {
         rows { key costUsd inputTokens outputTokens }
         totals { costUsd inputTokens outputTokens }
       }
-      earlier: usageReport(from: $before, until: $from) { totals { costUsd inputTokens outputTokens } }
+      earlier: usageReport(from: $before, before: $from) { totals { costUsd inputTokens outputTokens } }
       days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
-      tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
+      tools: usageReport(from: $from, before: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
       running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
       failed: sessions(first: 5, filter: { needsPerson: true, createdFrom: $since }) { totalCount nodes { ${WORKING} } }
     } }
@@ -375,7 +375,7 @@ export const OPERATIONS = {
 
   UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!, $filter: SessionFilter!) {
     viewer { organization { id
-      usageReport(from: $from, until: $until, groupBy: $groupBy) {
+      usageReport(from: $from, before: $until, groupBy: $groupBy) {
         rows { key label sessions costUsd inputTokens outputTokens durationMs }
       }
       sessionCounts(groupBy: $groupBy, filter: $filter) { key sessions failed }

@@ -8,6 +8,6 @@ export const HoldWords = ({
   readonly hold: NonNullable<NonNullable<Answers['Session']['session']>['hold']>;
 }) => (
   <span>
-    Held by <bdi>{personOf(hold.heldBy)}</bdi> since <Time at={hold.heldAt} />: {hold.reason}
+    Held by <bdi>{personOf(hold.holder)}</bdi> since <Time at={hold.heldAt} />: {hold.reason}
   </span>
 );

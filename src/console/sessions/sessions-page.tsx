@@ -82,7 +82,7 @@ function useSessionFilters() {
     createdBefore: momentOf(fields.to[0], { daysLater: 1, isUtc }),
   };
   const filter = {
-    ...(wanted.title && { title: wanted.title }),
+    ...(wanted.title && { search: wanted.title }),
     ...(wanted.state && { states: [wanted.state] }),
     ...(wanted.visibility && { visibilities: [wanted.visibility] }),
     ...(wanted.isPinned && { isPinned: true }),

@@ -25,6 +25,8 @@ export interface InputDifferences {
   readonly types?: Readonly<Record<string, Type>>;
   /** Objects by name, which are lists of these entries in GraphQL. The schema of the mutation converts them. */
   readonly lists?: Readonly<Record<string, Type>>;
+  /** Why fields, by their name in the schema, are deprecated. */
+  readonly deprecated?: Readonly<Record<string, string>>;
   /** Fields of another shape than in the schema, and additional ones, by their name in GraphQL. */
   readonly fields?: (t: InputFields) => InputFieldMap;
   /** Whether exactly one of the fields must be given (`@oneOf`). */
@@ -101,24 +103,32 @@ interface DerivedField {
   readonly required: boolean;
   readonly defaultValue: unknown;
   readonly description: string;
+  readonly deprecationReason?: string;
 }
+
+/** The condition on texts that older filters have by another name. */
+export const usingSearch = (name: string): Pick<InputDifferences, 'deprecated'> => ({
+  deprecated: { [name]: 'Use `search`. Removed on 2027-12-01.' },
+});
 
 /** The fields of an input type by their names in GraphQL, without those that are given by hand. */
 export function derivedFields(
   name: string,
   schema: z.core.$ZodType,
-  { ids = {}, names = {}, types = {}, lists = {} }: InputDifferences,
+  { ids = {}, names = {}, types = {}, lists = {}, deprecated = {} }: InputDifferences,
   given: readonly string[] = [],
 ): [string, DerivedField][] {
   const { properties = {}, required = [] } = inputJsonSchema(schema);
-  for (const field of [ids, names, types, lists].flatMap(Object.keys))
+  for (const field of [ids, names, types, lists, deprecated].flatMap(Object.keys))
     if (!Object.hasOwn(properties, field)) throw new Error(`${name}: the schema has no field ${field}`);
   return Object.entries(properties).flatMap(([field, json]): [string, DerivedField][] => {
     const shown = names[field] ?? field;
     if (given.includes(shown) || !isSchema(json)) return [];
     const property = { where: `${name}.${field}`, json, schema: memberOf(schema, field), acceptsIds: field in ids };
     const type = lists[field] ?? types[field];
-    return [[shown, derivedField(property, { isRequired: required.includes(field), type, isMap: field in lists })]];
+    const derived = derivedField(property, { isRequired: required.includes(field), type, isMap: field in lists });
+    const deprecationReason = deprecated[field];
+    return [[shown, { ...derived, ...(deprecationReason !== undefined && { deprecationReason }) }]];
   });
 }
 

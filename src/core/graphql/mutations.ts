@@ -96,6 +96,9 @@ interface Definition<Input, Payload extends object> extends Pick<InputDifference
   readonly run: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
 }
 
+/** The payload types by the names of their mutations. */
+export const PAYLOADS = new Map<string, ObjectRef<Types, object>>();
+
 function define<Input, Payload extends object>(definition: Definition<Input, Payload>): void {
   const { name, description, access, errors = [], callsOut, isAtMostOnce, inputType, payload } = definition;
   const payloadType = builder.objectRef<Payload>(`${capitalize(name)}Payload`).implement({
@@ -103,6 +106,8 @@ function define<Input, Payload extends object>(definition: Definition<Input, Pay
     extensions: PAYLOAD,
     fields: payload,
   });
+  // Its fields do not depend on the payload.
+  PAYLOADS.set(name, payloadType);
   builder.mutationField(name, (t) =>
     t.field({
       type: payloadType,

@@ -5,6 +5,8 @@ import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from '.
 import { DomainError } from '../errors.ts';
 import { resolveBatched } from './batches.ts';
 import { keyFromId, parseGlobalId, toGlobalId, uuidsOf } from './global-ids.ts';
+import { type Candidate, type Stored, errorsElsewhere, findPlaces, storedIn } from './places.ts';
+import { isUuid } from '../ids.ts';
 import { refusable } from './refusable.ts';
 import type { Access } from '../access.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
@@ -30,8 +32,10 @@ export interface NodeOptions<Row extends object, Shown extends Row = Row> {
   readonly keyOf: (row: Row) => string;
   /** The columns that `keyOf` reads; by default the id. */
   readonly keyColumns?: readonly (keyof Row & string)[];
+  /** Where rows are stored whose key is an UUID, by which `node` finds them too. */
+  readonly stored?: Stored;
   /** The interfaces of the type beside `Node`. */
-  readonly interfaces?: readonly InterfaceRef<Types, Row>[];
+  readonly interfaces?: readonly InterfaceRef<Types, NoInfer<Row>>[];
   /** Loads the rows with these keys that the caller may see, with the selected columns. Keys are untrusted input. */
   readonly load: (context: GraphQLContext, keys: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
   readonly fields: (t: FieldsOf<Shown>) => FieldMap;
@@ -40,8 +44,9 @@ export interface NodeOptions<Row extends object, Shown extends Row = Row> {
 /** Defines an object type that `node` finds by its global id. `Shown` is the row with additional data for its fields. */
 export function nodeType<Row extends object, Shown extends Row = Row>(
   name: string,
-  { description, keyOf, keyColumns = ID_ALONE, interfaces = [], load, fields }: NodeOptions<Row, Shown>,
+  { description, keyOf, keyColumns = ID_ALONE, stored, interfaces = [], load, fields }: NodeOptions<Row, Shown>,
 ): ObjectRef<Types, Shown> {
+  if (stored) storedIn(name, stored);
   loaders.set(name, async (context, keys, info) => {
     const rows = await load(context, keys, selectedColumns<Row>(info, name));
     return new Map(rows.map((row) => [keyOf(row), { ...row, __typename: name }]));
@@ -62,8 +67,10 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
 
 interface EntityOptions<Row extends object, Shown extends Row> extends Pick<
   NodeOptions<Row, Shown>,
-  'description' | 'fields'
+  'description' | 'interfaces' | 'fields'
 > {
+  /** Where the rows are, with their column of the organization if the ids are unique without it. */
+  readonly stored: Stored;
   /** Reads the rows with these ids that the caller may see. */
   readonly read: (context: GraphQLContext, ids: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
   /** What the id of the database is for. */
@@ -73,10 +80,10 @@ interface EntityOptions<Row extends object, Shown extends Row> extends Pick<
 /** Defines a type whose objects have the id of the database, as its field `databaseId`. */
 export const entityType = <Row extends { readonly id: string }, Shown extends Row = Row>(
   name: string,
-  { description, read, databaseId = 'The id that REST uses.', fields }: EntityOptions<Row, Shown>,
+  { read, databaseId = 'The id that REST uses.', fields, ...options }: EntityOptions<Row, Shown>,
 ): ObjectRef<Types, Shown> =>
   nodeType<Row, Shown>(name, {
-    description,
+    ...options,
     keyOf: ({ id }) => id,
     load: (context, keys, selected) => read(context, uuidsOf(keys), selected),
     fields: (t) => ({
@@ -121,29 +128,59 @@ async function readOne<Row extends object>(
   info: GraphQLResolveInfo,
   read: NodeQueryOptions<Row>['read'],
 ): Promise<Row | null> {
-  const ids = uuidsOf([String(keyFromId(typename, id))]);
-  return ids.length > 0 ? ((await read(context, ids, selectedColumns<Row>(info, typename)))[0] ?? null) : null;
+  const [key] = uuidsOf([String(keyFromId(typename, id))]);
+  if (key === undefined) return null;
+  const [row] = await read(context, [key], selectedColumns<Row>(info, typename));
+  return row ?? refuseElsewhere(context, { typename, key }, info);
+}
+
+/** @returns null. @throws ValidationError (400) if the caller could read the object in another of their organizations. */
+export async function refuseElsewhere(
+  context: GraphQLContext,
+  candidate: Candidate,
+  info: GraphQLResolveInfo,
+): Promise<null> {
+  const error = (await errorsElsewhere(context, [candidate], loaderFor(info))).get(candidate.key);
+  if (error) throw error;
+  return null;
 }
 
 const ID_ALONE: readonly never[] = ['id' as never];
 
 /**
- * Loads objects by global id, in the given order. Malformed ids, unknown types, missing or foreign rows, and types for
- * which the key lacks the scope are null; the others are answered.
+ * Loads objects by global id or UUID, in the given order. Malformed ids, unknown types, missing or foreign rows, and types for
+ * which the key lacks the scope are null, those of another of the caller's organizations errors; the others are answered.
  */
 async function loadNodes(
   context: GraphQLContext,
   ids: readonly string[],
   info: GraphQLResolveInfo,
 ): Promise<(object | null)[]> {
-  const parsed = ids.map(parseGlobalId);
-  const found = new Map<string, Map<string, object>>();
-  for (const typename of new Set(parsed.flatMap((id) => (id ? [id.typename] : [])))) {
-    const keys = parsed.flatMap((id) => (id?.typename === typename ? [id.key] : []));
-    found.set(typename, await loadVisible(context, typename, [...new Set(keys)], info));
-  }
-  return parsed.map((id) => (id && found.get(id.typename)?.get(id.key)) ?? null);
+  const uuids = uuidsOf(ids);
+  const places = uuids.length > 0 ? await findPlaces(context, uuids) : [];
+  const wanted = ids.map((given): Candidate[] => {
+    if (!isUuid(given)) return [parseGlobalId(given) ?? []].flat();
+    return places.flatMap(({ type, id }) => (id === given.toLowerCase() ? { typename: type, key: id } : []));
+  });
+  const load = loaderFor(info);
+  const found = await load(context, wanted.flat());
+  const missing = wanted.filter((candidates) => !candidates.some(found)).flat();
+  const errors = missing.length > 0 ? await errorsElsewhere(context, missing, load) : undefined;
+  return wanted.map((candidates) => {
+    const object = candidates.map(found).find(Boolean);
+    return object ?? candidates.map(({ key }) => errors?.get(key)).find(Boolean) ?? null;
+  });
 }
+
+/** What loads objects of several types, and then finds each of them. */
+const loaderFor = (info: GraphQLResolveInfo) => async (context: GraphQLContext, wanted: readonly Candidate[]) => {
+  const byType = new Map<string, Map<string, object>>();
+  for (const [typename, candidates] of Map.groupBy(wanted, (each) => each.typename)) {
+    const keys = new Set(candidates.map(({ key }) => key));
+    byType.set(typename, await loadVisible(context, typename, [...keys], info));
+  }
+  return ({ typename, key }: Candidate): object | undefined => byType.get(typename)?.get(key);
+};
 
 async function loadVisible(
   context: GraphQLContext,
@@ -175,25 +212,31 @@ export function resolveNode(
 }
 
 const MAX_NODES = 100;
+const ANY_ID = 'Global ids, from any `id` field, and UUIDs of `databaseId`';
 
 builder.queryFields((t) => ({
   node: t.field({
     type: builder.nodeInterfaceRef(),
     nullable: true,
-    description: 'The object with this global id; null if it does not exist or the caller may not see it.',
+    description:
+      'The object with this id; null if it does not exist or the caller may not see it, with an error if the caller can see it in another organization.',
     extensions: OWN_STATEMENT,
-    args: { id: t.arg.id({ required: true, description: 'A global id, from any `id` field.' }) },
-    resolve: async (_, { id }, context, info) => (await loadNodes(context, [id], info))[0] ?? null,
+    args: { id: t.arg.id({ required: true, description: `${ANY_ID}.` }) },
+    resolve: async (_, { id }, context, info) => {
+      const [found = null] = await loadNodes(context, [id], info);
+      if (found instanceof Error) throw found;
+      return found;
+    },
   }),
   nodes: t.field({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
     extensions: OWN_STATEMENT,
-    description: `The objects with these global ids, at most ${MAX_NODES}, in the same order; null for each that does not exist or that the caller may not see.`,
+    description: `The objects with these ids, at most ${MAX_NODES}, in the same order; null for each that does not exist or that the caller may not see.`,
     args: {
       ids: t.arg.idList({
         required: true,
-        description: `Global ids, at most ${MAX_NODES}.`,
+        description: `${ANY_ID}, at most ${MAX_NODES}.`,
         validate: z.array(z.string()).max(MAX_NODES),
       }),
     },

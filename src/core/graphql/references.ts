@@ -47,11 +47,18 @@ type IdColumn<Row> = { [Name in keyof Row]: Row[Name] extends string | null ? Na
 /** Makes the fields that refer to objects of a type by a column with their id. With `access`, each field is refused on its own. */
 export const referenceTo =
   <Target extends { readonly id: string }>(type: ObjectRef<Types, Target>, read: Read<Target>) =>
-  <Row extends object>(t: FieldsOf<Row>, column: IdColumn<Row>, description: string, access?: Access) =>
+  <Row extends object>(
+    t: FieldsOf<Row>,
+    column: IdColumn<Row>,
+    description: string,
+    access?: Access,
+    deprecationReason?: string,
+  ) =>
     t.field({
       type,
       nullable: true,
       description,
+      ...(deprecationReason !== undefined && { deprecationReason }),
       extensions: { ...OWN_STATEMENT, ...(access && refusable(access)), ...needs<Row>(column) },
       // The column has an id or null, and a reference is never a list, which the types of the builder cannot infer.
       resolve: (row, _, context, info) =>

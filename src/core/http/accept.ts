@@ -1,4 +1,4 @@
-import { isUtf8 } from './messages.ts';
+import { type HttpHeaders, isUtf8 } from './messages.ts';
 
 export const JSON_TYPE = 'application/json';
 
@@ -24,6 +24,10 @@ export function chooseMediaType(accept: string | null, offered: readonly string[
   });
   return wanted.toSorted((a, b) => b.range.quality - a.range.quality || a.range.place - b.range.place)[0]?.type;
 }
+
+/** Whether the client prefers another form of an answer to JSON, which it gets without a preference. */
+export const prefers = (type: string, headers: Pick<HttpHeaders, 'get'>): boolean =>
+  chooseMediaType(headers.get('accept'), [JSON_TYPE, type]) === type;
 
 function rangeOf(text: string, place: number): MediaRange[] {
   const [type = '', ...parameters] = text.split(';').map((part) => part.trim());

@@ -1,3 +1,4 @@
+import { chooseMediaType } from './accept.ts';
 import type { HttpHeaders } from './messages.ts';
 
 /** A line of CSV (RFC 4180). */
@@ -13,12 +14,9 @@ function cell(text: string | null): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Whether the first media type of CSV and another one that the header names is CSV. */
-export function wantsCsv(headers: HttpHeaders, other: 'application/json' | 'application/x-ndjson'): boolean {
-  const accepted = (headers.get('accept') ?? '').toLowerCase().split(',');
-  const types = accepted.map((each) => each.split(';')[0]?.trim());
-  return types.find((type) => type === 'text/csv' || type === other) === 'text/csv';
-}
+/** Whether the client prefers CSV to the other form. */
+export const wantsCsv = (headers: HttpHeaders, other: 'application/json' | 'application/x-ndjson'): boolean =>
+  chooseMediaType(headers.get('accept'), [other, 'text/csv']) === 'text/csv';
 
 export const csvHeaders = (name: string) => ({
   'Content-Type': 'text/csv; charset=utf-8',

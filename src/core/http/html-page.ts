@@ -1,4 +1,5 @@
 import { contentSecurityPolicy } from './content-security-policy.ts';
+import { prefers } from './accept.ts';
 import { type HttpAnswer, answerWith } from './messages.ts';
 
 /** Answers a page that depends on the caller and must not be cached. */
@@ -44,4 +45,4 @@ export const wantsHtml = ({
 }: {
   readonly method: string;
   readonly headers: { get(name: string): string | null };
-}): boolean => (method === 'GET' || method === 'HEAD') && (headers.get('accept') ?? '').includes('text/html');
+}): boolean => (method === 'GET' || method === 'HEAD') && prefers('text/html', headers);

@@ -57,6 +57,8 @@ interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodTyp
   readonly errors: readonly number[];
   /** Whether the body is optional; by default if no property of it is required. With this, a DELETE takes its input from the body, not from the query. */
   readonly optionalBody?: boolean;
+  /** Properties of the input of a body that stand in the query instead. */
+  readonly inQuery?: readonly string[];
   /** Another media type that the body can have. Its operation has the result of this one. */
   readonly textBody?: TextBody;
   /** Whether the operation calls other servers, so that no transaction may be open around it. */

@@ -1,6 +1,9 @@
+import { prefers } from './accept.ts';
 import { type HttpAnswer, type HttpHeaders, answerWith } from './messages.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), as the live tail and GraphQL subscriptions send them. */
+
+export const EVENT_STREAM = 'text/event-stream';
 
 /** The id of the last event of a stream that has none of its own. A client that resumes with it is at the end. */
 export const END_ID = 'end';
@@ -66,8 +69,7 @@ export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () 
 }
 
 /** Whether the client asks for a stream instead of a page. */
-export const wantsStream = (headers: HttpHeaders): boolean =>
-  /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
+export const wantsStream = (headers: HttpHeaders): boolean => prefers(EVENT_STREAM, headers);
 
 /** The last event of a stream that has failed, since its HTTP status is already sent. */
 export const writeError = (message: string): string =>

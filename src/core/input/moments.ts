@@ -7,6 +7,9 @@ const RULE =
 /** Seconds since 1970 in the years 2000 to 2099. As milliseconds they are moments of early 1970, which no client means. */
 const SECONDS = { from: Date.UTC(2000) / 1000, before: Date.UTC(2100) / 1000 };
 export const NOT_IN_SECONDS = 'must be in milliseconds: this UNIX timestamp is in seconds';
+/** An offset whose plus was decoded as a space. */
+const WITH_SPACE = /^\d{4}-\d\d-\d\dT[\d:.]+ \d\d:\d\d$/;
+const NOT_ENCODED = 'must be an ISO 8601 date and time; in a query the + of its offset is sent as %2B';
 const ISO = z.iso.datetime({ offset: true });
 const TIMESTAMP = /^-?\d{1,15}$/;
 const FORMS = [
@@ -26,7 +29,11 @@ export function momentInput() {
     .transform((value, context) => {
       const moment = momentOf(value);
       if (isInSeconds(value)) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', NOT_IN_SECONDS) });
-      else if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
+      else if (moment === undefined)
+        context.addIssue({
+          code: 'custom',
+          ...rule('BAD_FORMAT', WITH_SPACE.test(String(value)) ? NOT_ENCODED : RULE),
+        });
       else if (!isRepresentable(Date.parse(moment))) context.addIssue('must be between the years 1 and 9999');
       return moment ?? z.NEVER;
     });

@@ -53,6 +53,7 @@ interface ShownApiKey extends ApiKeyRow {
 }
 
 export const ApiKeyType = entityType<ApiKeyRow, ShownApiKey>('ApiKey', {
+  stored: { table: 'api_key', organization: 'organization_id' },
   description:
     'A credential of a user or a service account. Sign-ins can be seen by their user alone. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
   read: readApiKeys,

@@ -16,6 +16,9 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { apiKeyField } from '../api-keys/graphql.ts';
 import { READ_API_KEYS } from '../api-keys/public.ts';
+import { McpServerType } from '../mcp-connections/graphql/types.ts';
+import { READ_MCP_CONNECTIONS } from '../mcp-connections/public.ts';
+import { sessionField } from '../sessions/graphql/types.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { ActorType } from '../organizations/graphql/actors.ts';
 import { SessionType } from '../sessions/graphql/types.ts';
@@ -29,7 +32,7 @@ import {
   labelOf,
 } from './documents.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
-import { type AuditEntryRow, SESSION_ACCESSES } from './queries.ts';
+import { type AuditEntryRow, SESSION_ACCESSES, TOOL_CALLS } from './queries.ts';
 
 const SourceEnum = enumOf('AuditSource', 'Where a change came from.', AUDIT_SOURCES, {
   request: 'A request of the GraphQL or REST API.',
@@ -66,6 +69,11 @@ const AuditedToolCallType = builder.objectRef<AuditedToolCall>('AuditedToolCall'
       description: CALL_TEXTS.sessionId.replace('Id', 'Global id'),
       resolve: ({ sessionId }) => sessionId && toGlobalId('Session', sessionId),
     }),
+    session: sessionField(
+      t,
+      'sessionId',
+      'The session of the call. Null for a call without one, and when the caller cannot read it.',
+    ),
     outcome: t.field({
       type: ToolCallOutcomeEnum,
       nullable: true,
@@ -185,5 +193,14 @@ builder.objectField(SessionType, 'accesses', (t) =>
       'Which administrators have read the session while it was a private one of somebody else (`readPrivateSession`): events, entries, description, diffs or an export, at most once a day (UTC) for each. Empty for those who are neither its creator nor administrator.',
     extensions: refusable(READ_SESSIONS),
     rows: SESSION_ACCESSES,
+  }),
+);
+
+builder.objectField(McpServerType, 'toolCalls', (t) =>
+  listBelow(t, AUDIT_ENTRY_LIST, {
+    description:
+      'Calls of the tools of the connection, latest first by default, as long as the audit log is kept: for administrators all, for others their own.',
+    extensions: refusable(READ_MCP_CONNECTIONS),
+    rows: TOOL_CALLS,
   }),
 );

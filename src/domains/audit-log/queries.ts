@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import { AUDIT_ENTRY_COLUMNS, type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
@@ -9,8 +9,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import { numberRows } from '../../core/postgres/numbering.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { defineList, inActingOrganization, tablesOf } from '../../core/postgres/reading/lists.ts';
-import type { Condition, WhereColumn } from '../../core/postgres/reading/conditions.ts';
+import { type Reader, defineList, inActingOrganization, tablesOf } from '../../core/postgres/reading/lists.ts';
+import type { Condition, Value, WhereColumn } from '../../core/postgres/reading/conditions.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import { READ_PRIVATE_SESSION, type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
@@ -92,12 +92,37 @@ const conditionsOf: ConditionsOf = ({ oneOf, between }) => ({
 
 const ORDERS = { OCCURRED_AT: { occurredAt: 'timestamptz' } } as const;
 
+interface More {
+  readonly below?: { readonly parent: 'targetId' };
+  readonly where?: (value: Value) => RawBuilder<boolean>;
+  readonly values?: (reader: Reader) => object;
+}
+
+const entriesWith = (more: More = {}) =>
+  defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(ENTRIES, {
+    ...COMMON,
+    filter: conditionsOf,
+    orders: ORDERS,
+    ...more,
+  });
+
 /** The entries of the acting organization. */
-export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(ENTRIES, {
-  ...COMMON,
-  filter: conditionsOf,
-  orders: ORDERS,
+export const AUDIT_ENTRIES = entriesWith();
+
+const BELOW_TARGET = { below: { parent: 'targetId' } } as const;
+const ALL_CALLS = entriesWith({ ...BELOW_TARGET, where: () => sql<boolean>`a.tool_call is not null` });
+const OWN_CALLS = entriesWith({
+  ...BELOW_TARGET,
+  where: (value) => sql<boolean>`a.tool_call is not null and k.user_id = ${value('userId')}::uuid`,
+  values: ({ actor }) => ({ userId: actor.userId }),
 });
+const callsFor = ({ actor }: Reader) => (actor.organization?.role === 'admin' ? ALL_CALLS : OWN_CALLS);
+
+/** The calls of the tools of connections: for administrators all, for others their own. */
+export const TOOL_CALLS: Pick<typeof ALL_CALLS, 'pagesBelow' | 'countsBelow'> = {
+  pagesBelow: (reader, ...asked) => callsFor(reader).pagesBelow(reader, ...asked),
+  countsBelow: (reader, filter) => callsFor(reader).countsBelow(reader, filter),
+};
 
 const ACCESSES = ENTRIES.where('a.operation', '=', sql.lit(READ_PRIVATE_SESSION));
 

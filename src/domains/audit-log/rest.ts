@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { JSON_TYPE, chooseMediaType } from '../../core/http/accept.ts';
+import { prefers } from '../../core/http/accept.ts';
 import { answerJson, answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, NDJSON_TYPE, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
 import { routesOf } from '../../core/http/route.ts';
@@ -28,7 +28,7 @@ export const auditLogRoutes = [
     answerHeaders: FILE_NAME_HEADER,
     respond: async (context, input, request) => {
       const toItem = toAuditEntry(context.actor);
-      if (chooseMediaType(request.headers.get('accept'), [JSON_TYPE, NDJSON_TYPE]) !== NDJSON_TYPE) {
+      if (!prefers(NDJSON_TYPE, request.headers)) {
         const { entries, nextCursor } = await listAuditLog(context, input);
         context.budget.close();
         return answerJson({ items: entries.map(toItem), nextCursor });

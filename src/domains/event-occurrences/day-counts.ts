@@ -47,9 +47,9 @@ interface Days {
 }
 
 /**
- * How many occurrences each definition has on each day in UTC, from the day `from` to the day `until`, both included.
- * Days without occurrences are included. Without `from` and `until` it counts the last 30 days.
- * @throws ValidationError for more than 366 days, and when `from` is after `until`.
+ * How many occurrences each definition has on each day in UTC, from the day `from` to the one before `before`; the older `until` is included.
+ * Days without occurrences are included. Without bounds it counts the last 30 days.
+ * @throws ValidationError for more than 366 days, for none, and for both ends.
  */
 export function countOccurrencesByDay(
   context: OperationContext,
@@ -149,13 +149,23 @@ function everyDay(rows: readonly Counted[], { first, last, kept }: Days): DayCou
   });
 }
 
-function daysOf(context: OperationContext, { from, until }: OccurrenceDaysInput): Days {
+function daysOf(context: OperationContext, { from, before, until }: OccurrenceDaysInput): Days {
   const today = dayOf(context.now());
-  const last = until == null ? today : dayOf(new Date(until));
+  if (before != null && until != null) throw invalid('before', 'must not be given together with until', 'CONFLICTING');
+  const end = before ?? until;
+  const last = end == null ? today : dayOf(new Date(end)) - (before == null ? 0 : 1);
   const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));
-  if (first > last) throw invalid('from', 'must not be after until', 'CONFLICTING');
+  if (first > last)
+    throw invalid('from', before == null ? 'must not be after until' : 'must be earlier than before', 'CONFLICTING');
   if (last - first >= MAX_DAYS)
-    throw invalid('from', `must be less than ${MAX_DAYS} days before until`, 'TOO_MANY', MAX_DAYS);
+    throw invalid(
+      'from',
+      before == null
+        ? `must be less than ${MAX_DAYS} days before until`
+        : `must be at most ${MAX_DAYS} days before before`,
+      'TOO_MANY',
+      MAX_DAYS,
+    );
   return { first, last, kept: today - KEPT_DAYS + 1 };
 }
 

@@ -121,7 +121,11 @@ export type EventOccurrenceFilter = z.output<typeof eventOccurrenceFilter>;
 /** PostgreSQL has no year 0. */
 const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be between the years 1 and 9999');
 
-export const occurrenceDaysInput = z.strictObject({ from: day.nullish(), until: day.nullish() });
+export const occurrenceDaysInput = z.strictObject({
+  from: day.nullish(),
+  before: day.nullish(),
+  until: day.nullish(),
+});
 export type OccurrenceDaysInput = z.output<typeof occurrenceDaysInput>;
 
 /** What identifies an object. */
@@ -134,7 +138,7 @@ export const deleteObjectOccurrencesInput = z
       'Type of the object; required with `objectId`, and not allowed without it.',
     ),
     objectId: optional(idOrInteger(objectId)).describe('Id of the object, at most 255 characters.'),
-    email: optional(emailAddress()).describe('E-mail address of a contact, at most 254 characters. Case is ignored.'),
+    email: optional(emailAddress()).describe('E-mail address of a contact. Case is ignored.'),
     utk: optional(text({ min: 1, max: 255 })).describe('Token of a visitor.'),
   })
   .superRefine((given, context) => {

@@ -1,10 +1,10 @@
 import { FEED_SUBJECTS, FEED_TYPES } from '../../core/feed.ts';
-import { type GraphQLContext, builder } from '../../core/graphql/builder.ts';
+import { type GraphQLContext, builder, ownStatements } from '../../core/graphql/builder.ts';
 import { shown } from '../../core/graphql/derived-fields.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { withAccess } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
@@ -20,7 +20,7 @@ import { FEED_TYPE_TEXTS } from './texts.ts';
 
 export const FeedEntryTypeEnum = enumOf('FeedEntryType', 'What has changed.', FEED_TYPES, FEED_TYPE_TEXTS);
 
-const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
+export const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
   description: 'An entry of the feed of an organization: a change that others may wait for.',
   keyOf: ({ organizationId, id }) => `${organizationId}:${id}`,
   keyColumns: ['organizationId', 'id'],
@@ -40,6 +40,13 @@ const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
       description: 'Global id of the changed object, which may have been deleted since. Null for a deleted account.',
       extensions: needs<FeedEntryRow>('subjectType', 'subjectId'),
       resolve: ({ subjectType, subjectId }) => subjectId && toGlobalId(subjectType, subjectId),
+    }),
+    subject: t.field({
+      type: builder.nodeInterfaceRef(),
+      nullable: true,
+      description: 'The changed object as it is now. Null when it was deleted or the caller cannot see it.',
+      extensions: { ...ownStatements(FEED_SUBJECTS.length), ...needs<FeedEntryRow>('subjectType', 'subjectId') },
+      resolve: ({ subjectType, subjectId }, _, context, info) => resolveNode({ context, info }, subjectType, subjectId),
     }),
   }),
 });
@@ -62,6 +69,7 @@ organizationList('feed', FEED_LIST, pageOfFeed);
 builder.subscriptionField('feed', (t) =>
   t.field({
     type: FeedEntryType,
+    extensions: { access: READ_FEED },
     description: withAccess(
       'Sends the entries of the feed of the acting organization after `after`, and then each new one as it is committed, once and in order. To resume, reconnect with the header `Last-Event-ID`, or set `after` to the `databaseId` of the last entry seen.',
       READ_FEED,

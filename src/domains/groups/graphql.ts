@@ -20,6 +20,7 @@ const ACTOR_LIST = listType(ActorType, {
 });
 
 const GroupType = entityType<GroupRow>('Group', {
+  stored: { table: 'person_group' },
   description: 'People and service accounts of an organization. Only administrators of the organization can see it.',
   read: readGroups,
   fields: (t) => ({

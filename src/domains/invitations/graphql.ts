@@ -6,6 +6,7 @@ import { entityType } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
+import { actorField } from '../organizations/graphql/actors.ts';
 import { OrganizationType, RoleEnum, organizationField } from '../organizations/graphql/types.ts';
 import { organizationRow } from '../organizations/public.ts';
 import { userField } from '../users/graphql.ts';
@@ -21,6 +22,7 @@ import { mayRevoke } from './policy.ts';
 import { type InvitationRow, invitationRow, organizationNames } from './queries.ts';
 
 const InvitationType = entityType<InvitationRow>('OrganizationInvitation', {
+  stored: { table: 'invitation' },
   description:
     'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Administrators of the organization can see it, and the user with the invited e-mail address.',
   read: readInvitations,
@@ -45,6 +47,13 @@ const InvitationType = entityType<InvitationRow>('OrganizationInvitation', {
       t,
       'inviterId',
       'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in, and for a service account.',
+      undefined,
+      'Use `inviter`, which has service accounts too. Removed on 2027-12-01.',
+    ),
+    inviter: actorField(
+      t,
+      'inviterId',
+      'The person or service account that created the invitation. Null when that person is no longer a member of the organization that the request acts in.',
     ),
     viewerCanRevoke: t.boolean({
       description:

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listInput } from '../../core/input/lists.ts';
 import { isObject } from '../../core/is-object.ts';
 import { isStorable, NOT_STORABLE, rule, text } from '../../core/input/validation.ts';
 import { WORK } from '../../core/work-budget.ts';
@@ -98,4 +99,10 @@ export const publishOperationManifestInput = z.strictObject({
   client: text({ min: 1, max: 100 }).describe('Name of the client, as it names itself in its requests.'),
   version: text({ min: 1, max: 100 }).describe('Version of the client.'),
   operations,
+  dryRun: z.boolean().default(false).describe('Whether the documents are only checked: 200, and nothing is published.'),
 });
+
+export const retireOperationManifestInput = publishOperationManifestInput.pick({ client: true, version: true });
+
+/** GraphQL has no list of manifests, so it has no filter. */
+export const listOperationManifestsInput = z.strictObject(listInput);

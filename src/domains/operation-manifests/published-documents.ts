@@ -15,18 +15,20 @@ export interface NamedClient {
 
 interface Found {
   readonly document: string;
+  /** The client of the manifest. */
+  readonly client: string;
   readonly manifestId: OperationManifestId;
-  /** When it was read, and its use recorded. */
-  readonly notedAt: number;
+  /** When it was read. */
+  readonly readAt: number;
 }
 
 const db = queriesOn<ManifestTables>();
 
 /**
- * The documents of a version of a client never change, so what was found once is right. What was not found is read again, and so is what a
+ * The documents of a version of a client never change, so what was found is right until its manifest is retired. What was not found is read again, and so is what a
  * request without a client or a version gets: another version can be published in another process.
  */
-const newCache = () =>
+export const newCache = () =>
   new LRUCache<string, Found>({
     maxSize: 16 * 1024 * 1024,
     sizeCalculation: ({ document }) => 2 * document.length + 500,
@@ -34,6 +36,8 @@ const newCache = () =>
 
 /** How exactly the last use is recorded, so that not every request writes. */
 const PRECISION_MS = DAY_MS;
+/** So long after a manifest was retired its documents are found in other processes. */
+const CACHED_MS = 60_000;
 
 type Reader = Pick<OperationContext, 'sql' | 'caches' | 'now'>;
 
@@ -43,13 +47,13 @@ export async function findPublishedDocument(
   organizationId: OrganizationId,
   id: string,
   named: NamedClient,
-): Promise<string | undefined> {
+): Promise<Pick<Found, 'document' | 'client'> | undefined> {
   const cache = caches.of(newCache);
   const isExact = named.client !== null && named.version !== null;
   const key = JSON.stringify([organizationId, id, named.client, named.version]);
   const at = now();
   const known = isExact ? cache.get(key) : undefined;
-  if (known && at.getTime() - known.notedAt < PRECISION_MS) return known.document;
+  if (known && at.getTime() - known.readAt < CACHED_MS) return known;
   const [found] = await sql.all(documentsThat(organizationId, id, named));
   if (!found) return undefined;
   const since = new Date(at.getTime() - PRECISION_MS);
@@ -62,8 +66,8 @@ export async function findPublishedDocument(
         .where('organization_id', '=', organizationId)
         .where('last_used_at', '<=', since.toISOString()),
     );
-  if (isExact) cache.set(key, { ...found, notedAt: at.getTime() });
-  return found.document;
+  if (isExact) cache.set(key, { ...found, readAt: at.getTime() });
+  return found;
 }
 
 function documentsThat(organizationId: OrganizationId, id: string, { client, version }: NamedClient) {
@@ -72,7 +76,7 @@ function documentsThat(organizationId: OrganizationId, id: string, { client, ver
     .innerJoin('operation_manifest as m', (join) =>
       join.onRef('m.id', '=', 'd.manifest_id').onRef('m.organization_id', '=', 'd.organization_id'),
     )
-    .select(['d.document', 'd.manifest_id as manifestId', 'm.last_used_at as lastUsedAt'])
+    .select(['d.document', 'm.client', 'd.manifest_id as manifestId', 'm.last_used_at as lastUsedAt'])
     .where('d.organization_id', '=', organizationId)
     .where((eb) => eb.or([eb('d.operation_id', '=', id), eb('d.hash', '=', id)]))
     .orderBy('m.published_at', 'desc')

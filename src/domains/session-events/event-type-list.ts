@@ -18,7 +18,8 @@ import {
 
 export const eventTypeFilter = z
   .strictObject({
-    name: text({ max: 100 })
+    name: text({ max: 100 }).nullish().describe('As `search`.'),
+    search: text({ max: 100 })
       .nullish()
       .describe('Event types that contain this text. Case is ignored; there are no wildcards.'),
     ...sessionsCreated,

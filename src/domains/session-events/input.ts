@@ -110,9 +110,19 @@ const searchText = text({ min: 1, max: 1000 })
   .transform(phrasesOf)
   .refine((phrases) => phrases.length > 0, 'must have at least one letter or digit');
 
-export const searchTextInput = z.strictObject({ text: searchText.describe(SEARCHED_TEXT) });
+/** Arguments of GraphQL, of which one has an older name. */
+export const searchArguments = z
+  .strictObject({ search: searchText.nullish(), text: searchText.nullish() })
+  .refine(({ search, text: older }) => (search == null) !== (older == null), {
+    path: ['search'],
+    ...rule('CONFLICTING', 'give either search or text'),
+  });
 /** Query parameters of the REST list. */
-export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...sessionConditions, ...listInput });
+export const searchSessionsInput = z.strictObject({
+  text: searchText.describe(SEARCHED_TEXT),
+  ...sessionConditions,
+  ...listInput,
+});
 
 const IS_EVENT_ID = 'must be the id of an event';
 /** A global id of an event begins with the session. */
@@ -161,7 +171,8 @@ export const sessionEventFilter = z
       .describe(
         'True lists only events that report an error: a call of a tool whose status is `error` or whose exit code is not 0, or an event that is neither a call nor a message, whose name at the provider, or else whose type, has `error` or `fail` in it. False lists only the others. When absent, both are listed.',
       ),
-    text: searchText
+    text: searchText.nullish().describe('As `search`.'),
+    search: searchText
       .nullish()
       .describe(
         `Events whose text has this: ${SEARCHED_TEXT} Events are found some seconds after they were recorded. Not possible in subscriptions.`,

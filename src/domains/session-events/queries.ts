@@ -90,6 +90,11 @@ type Condition = keyof SessionEventFilter | 'isFine';
 const failedIn = (value: Value, sessionId: RawBuilder<string>) =>
   sql`select coalesce(n.output_id, n.id) from session_entry as n where n.session_id = ${sessionId} and n.organization_id = ${value('organizationId')}::uuid and n.is_failed`;
 
+const isFound =
+  (name: 'text' | 'search') =>
+  (value: Value, sessionId: RawBuilder<string>): RawBuilder<SqlBool> =>
+    sql`e.id = any(array(select t.event_id from session_text as t where t.session_id = ${sessionId} and t.organization_id = ${value('organizationId')}::uuid and ${hasPhrases(sql`t.document`, value(name))}))`;
+
 type Conditions = Readonly<Record<Condition, (value: Value, sessionId: RawBuilder<string>) => RawBuilder<SqlBool>>>;
 const CONDITIONS: Conditions = {
   eventTypes: (value) => sql`e.event_type = any(${value('eventTypes')}::text[])`,
@@ -103,8 +108,8 @@ const CONDITIONS: Conditions = {
   createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
   // The events that were found are few, so that they are read by their ids.
-  text: (value, sessionId) =>
-    sql`e.id = any(array(select t.event_id from session_text as t where t.session_id = ${sessionId} and t.organization_id = ${value('organizationId')}::uuid and ${hasPhrases(sql`t.document`, value('text'))}))`,
+  text: isFound('text'),
+  search: isFound('search'),
 };
 
 const namesOf = ({ isError, ...filter }: SessionEventFilter): Condition[] =>

@@ -94,6 +94,27 @@ export const PULL_REQUESTS = defineList<
   otherwise: { field: 'CREATED_AT', direction: 'ASC' },
 });
 
+/** The same below the repository that each names, whose id is free text of a JSON object. */
+export const PULL_REQUESTS_OF_REPOSITORY = defineList<
+  PullRequestRow & { readonly repositoryId?: string },
+  PullRequestFilter,
+  PullRequestOrderField
+>()(ofArtifacts, {
+  name: 'REPOSITORY_PULL_REQUEST',
+  alias: 'r',
+  columns: PULL_REQUEST_COLUMNS,
+  expressions: { repositoryId: `lower(r.code_repository ->> 'id')` },
+  below: { parent: 'repositoryId', isText: true },
+  reach: ({ actor }) => readableBy(callerOf(actor)),
+  reachAlias: 's',
+  filter: ({ is, oneOf, between }) => ({
+    statuses: oneOf('status'),
+    isDraft: is('isDraft'),
+    ...between('created', 'createdAt'),
+  }),
+  orders: ORDERS,
+});
+
 /** Names the columns of an artifact in a row of its pull request. */
 const ofArtifact = (name: string) => `artifact ${name}`;
 

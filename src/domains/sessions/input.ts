@@ -12,7 +12,6 @@ import {
   changedLinesDocument,
   codeRepositoryDocument,
   diffDocument,
-  holdDocument,
   projectDocument,
   pullRequestDocument,
   sessionDocument,
@@ -266,6 +265,7 @@ const needsPerson = z
 const titlePart = text({ max: 1000 }).describe(
   'Sessions whose title contains this text. Case is ignored; there are no wildcards.',
 );
+const costFrom = z.number().min(0).describe('Sessions that have cost at least this much, in US dollars.');
 const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
 
 /** The names are collected with the index of the search. */
@@ -290,7 +290,9 @@ export const sessionFilter = z
     isPinned: isPinned.nullish(),
     isHeld: isHeld.nullish(),
     needsPerson: needsPerson.nullish(),
-    title: titlePart.nullish(),
+    title: text({ max: 1000 }).nullish().describe('As `search`.'),
+    search: titlePart.nullish(),
+    costFrom: costFrom.nullish(),
     ...createdBetween,
     lastSeenFrom: momentInput().nullish().describe('Sessions whose `lastSeenAt` is this time or later.'),
     lastSeenBefore: momentInput().nullish().describe('Sessions whose `lastSeenAt` is before this time.'),
@@ -319,7 +321,8 @@ export type PullRequestFilter = z.output<typeof pullRequestFilter>;
 
 export const projectFilter = z
   .strictObject({
-    name: text({ max: 500 })
+    name: text({ max: 500 }).nullish().describe('As `search`.'),
+    search: text({ max: 500 })
       .nullish()
       .describe('Projects whose name contains this text. Case is ignored; there are no wildcards.'),
     ...createdBetween,
@@ -335,7 +338,8 @@ export const sessionsCreated = {
 
 export const agentFilter = z
   .strictObject({
-    name: text({ max: 500 })
+    name: text({ max: 500 }).nullish().describe('As `search`.'),
+    search: text({ max: 500 })
       .nullish()
       .describe('Agents whose name contains this text. Case is ignored; there are no wildcards.'),
     ...sessionsCreated,
@@ -351,7 +355,7 @@ export const sessionReferences = z.strictObject({
 
 export const holdSessionInput = z.strictObject({
   sessionId,
-  reason: text({ min: 1, max: 1000 }).describe(textOf(holdDocument.shape.reason)),
+  reason: text({ min: 1, max: 1000 }).describe('Why the session is held.'),
 });
 
 export const markSessionHandledInput = z.strictObject({
@@ -377,6 +381,7 @@ export const sessionConditions = {
   isHeld: isHeld.optional(),
   needsPerson: needsPerson.optional(),
   title: titlePart.optional(),
+  costFrom: costFrom.optional(),
 };
 
 /** The filter of these parameters, whose names are singular because they are repeated for each value. */
@@ -390,11 +395,3 @@ export function sessionFilterOf({
 }: z.output<z.ZodObject<typeof sessionConditions>>): SessionFilter {
   return { ...filter, states, sessionTypes, modes, visibilities, projectIds };
 }
-
-/** Query parameters of the REST list. */
-export const listSessionsInput = z.strictObject({
-  ...listInput,
-  ...sessionConditions,
-  orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt').describe('Field to sort by.'),
-  sortOrder: z.enum(['ASC', 'DESC']).default('DESC').describe('Sort direction: ascending or descending.'),
-});

@@ -20,11 +20,25 @@ import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
-import { ARTIFACTS, PULL_REQUESTS, type PullRequestRow, findCodeRepositories } from './artifact-queries.ts';
+import {
+  ARTIFACTS,
+  PULL_REQUESTS,
+  PULL_REQUESTS_OF_REPOSITORY,
+  type PullRequestRow,
+  findCodeRepositories,
+} from './artifact-queries.ts';
 import { Session, SessionStream, type SessionTables } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange, sessionNotFound } from './policy.ts';
-import { PROJECTS, SESSIONS, type SessionRow, agentsOf, findStreamHead, projectsOf } from './queries.ts';
+import {
+  PROJECTS,
+  SESSIONS,
+  type SessionRow,
+  agentsOf,
+  findStreamHead,
+  pageOfSessions,
+  projectsOf,
+} from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
@@ -65,7 +79,7 @@ export const listSessions = defineOperation({
   description:
     'Lists the public sessions of the organization and the private ones of the caller. Administrators also see the private sessions of other members. Newest first by default.',
   access: READ_SESSIONS,
-  run: SESSIONS.read,
+  run: pageOfSessions,
 });
 
 export const listProjects = defineOperation({
@@ -118,6 +132,25 @@ export const pullRequestsBelow = {
     if (selected && !selected.includes('diff')) return pages;
     return async (ids) => {
       const [found] = await Promise.all([pages(ids), recordReadsOfDiffs(context, ids as readonly ArtifactId[])]);
+      return found;
+    };
+  },
+};
+/** The same below repositories. */
+export const pullRequestsOfRepositories = {
+  countsBelow: (...asked: Parameters<typeof PULL_REQUESTS_OF_REPOSITORY.countsBelow>) =>
+    PULL_REQUESTS_OF_REPOSITORY.countsBelow(...asked),
+  pagesBelow: (
+    context: OperationContext,
+    asked: Parameters<typeof PULL_REQUESTS.pagesBelow>[1],
+    selected: Columns<PullRequestRow>,
+  ): ReturnType<typeof PULL_REQUESTS.pagesBelow> => {
+    const pages = PULL_REQUESTS_OF_REPOSITORY.pagesBelow(context, asked, selected && [...selected, 'artifactId']);
+    if (selected && !selected.includes('diff')) return pages;
+    return async (ids) => {
+      const found = await pages(ids);
+      const artifactIds = [...found.values()].flatMap(({ rows }) => rows.map(({ artifactId }) => artifactId));
+      await recordReadsOfDiffs(context, [...new Set(artifactIds)]);
       return found;
     };
   },

@@ -1,7 +1,13 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { OrganizationId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
-import type { WhereColumn } from '../../core/postgres/reading/conditions.ts';
-import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
+import type { Value, WhereColumn } from '../../core/postgres/reading/conditions.ts';
+import {
+  type Asked,
+  type List,
+  type Reader,
+  defineList,
+  inActingOrganization,
+} from '../../core/postgres/reading/lists.ts';
 import type { Actor, Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { NamedRow } from '../../core/postgres/reading/names.ts';
@@ -48,7 +54,29 @@ const callerIn = (value: ValueOf<CallerIds>, role: Role) => ({
   role,
 });
 
-export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
+type OwnOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
+
+type UsageOrderField = 'COST' | 'INPUT_TOKENS' | 'OUTPUT_TOKENS' | 'TOKENS' | 'DURATION' | 'TOOL_ERRORS';
+export type SessionOrderField = OwnOrderField | UsageOrderField;
+interface SessionWithUsage extends SessionRow {
+  readonly costUsd?: number | null;
+  readonly inputTokens?: number | null;
+  readonly outputTokens?: number | null;
+  readonly tokens?: number | null;
+  readonly durationMs?: number | null;
+  readonly toolErrors?: number | null;
+}
+
+/** The row of a page that is sorted by a total, which the page keeps for its cursors. */
+export const withoutTotals = ({
+  costUsd: _costUsd,
+  inputTokens: _inputTokens,
+  outputTokens: _outputTokens,
+  tokens: _tokens,
+  durationMs: _durationMs,
+  toolErrors: _toolErrors,
+  ...row
+}: SessionWithUsage): SessionRow => row;
 
 /** A later session that has completed, and that everybody who can read the session `s` may know of. */
 const isDoneAgain = (isSame: RawBuilder<SqlBool>) => sql<SqlBool>`exists (select 1 from session as o
@@ -75,7 +103,11 @@ export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<
     inText: (isHeld: boolean) => (isHeld ? sql<SqlBool>`s.held_at is not null` : sql<SqlBool>`s.held_at is null`),
   },
   needsPerson: { inText: (isNeeded: boolean) => sql<SqlBool>`(${NEEDS_PERSON}) = ${sql.lit(isNeeded)}` },
+  costFrom: (given: RawBuilder<unknown>): RawBuilder<SqlBool> =>
+    sql`exists (select 1 from session_stream as c where c.session_id = s.id and c.organization_id = s.organization_id
+      and c.cost_usd >= ${given})`,
   title: containing('title'),
+  search: containing('title'),
   models: isNamed('models'),
   tools: isNamed('tools'),
   failedTools: isNamed('failed_tools'),
@@ -90,28 +122,84 @@ const isNamed =
     sql`exists (select 1 from session_search as n where n.session_id = s.id and n.organization_id = s.organization_id
       and n.${sql.ref(column)} && ${given}::text[])`;
 
-/** The sessions that the caller can read. */
-export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>()(db.selectFrom('session as s'), {
+const DECLARED = {
   name: 'SESSION',
   alias: 's',
   columns: SESSION_COLUMNS,
   expressions: {
-    mcpServers: (value) =>
+    mcpServers: (value: Value) =>
       visibleMcpServers({
         organizationId: value('organizationId'),
         userId: value('userId'),
         isAdmin: sql`${value('role')}::text = 'admin'`,
       }),
   },
-  reach: ({ actor }) => readableBy(callerOf(actor)),
-  values: ({ actor }) => callerOf(actor),
+  reach: ({ actor }: Reader) => readableBy(callerOf(actor)),
+  values: ({ actor }: Reader) => callerOf(actor),
   filter: sessionFilterOn,
-  orders: {
-    CREATED_AT: { createdAt: 'timestamptz' },
-    UPDATED_AT: { updatedAt: 'timestamptz' },
-    LAST_SEEN_AT: { lastSeenAt: 'timestamptz' },
-  },
-});
+};
+
+const ORDERS = {
+  CREATED_AT: { createdAt: 'timestamptz' },
+  UPDATED_AT: { updatedAt: 'timestamptz' },
+  LAST_SEEN_AT: { lastSeenAt: 'timestamptz' },
+} as const;
+
+const WITH_USAGE = db
+  .selectFrom('session as s')
+  .innerJoin('session_stream as h', (join) =>
+    join.onRef('h.session_id', '=', 's.id').onRef('h.organization_id', '=', 's.organization_id'),
+  );
+
+const sum = (type: 'bigint' | 'float8') => ({ type, isNullable: true }) as const;
+
+/** The sessions that the caller can read, also below objects that have them, in any order. */
+function sessionsWith(below?: { readonly parent: 'projectId' | 'creatorId'; readonly isText?: boolean }) {
+  const options = { ...DECLARED, ...(below && { below }) };
+  const own = defineList<SessionRow, SessionFilter, OwnOrderField>()(db.selectFrom('session as s'), {
+    ...options,
+    orders: ORDERS,
+  });
+  const byUsage = defineList<SessionWithUsage, SessionFilter, UsageOrderField>()(WITH_USAGE, {
+    ...options,
+    expressions: {
+      ...DECLARED.expressions,
+      costUsd: 'h.cost_usd',
+      inputTokens: 'h.input_tokens',
+      outputTokens: 'h.output_tokens',
+      tokens: 'coalesce(h.input_tokens + h.output_tokens, h.input_tokens, h.output_tokens)',
+      durationMs: 'h.duration_ms',
+      toolErrors: 'h.tool_errors',
+    },
+    orders: {
+      COST: { costUsd: sum('float8') },
+      INPUT_TOKENS: { inputTokens: sum('bigint') },
+      OUTPUT_TOKENS: { outputTokens: sum('bigint') },
+      TOKENS: { tokens: sum('bigint') },
+      DURATION: { durationMs: sum('bigint') },
+      TOOL_ERRORS: { toolErrors: sum('bigint') },
+    },
+  });
+  const listFor = ({ order }: AskedSessions) => {
+    const isByUsage = order !== undefined && !Object.hasOwn(ORDERS, order.field);
+    // Each is asked for its own orders.
+    return (isByUsage ? byUsage : own) as unknown as List<SessionRow, SessionFilter, SessionOrderField>;
+  };
+  return {
+    own,
+    page: (reader: Reader, asked: AskedSessions, selected?: Columns<SessionRow>) =>
+      listFor(asked).read(reader, asked, selected),
+    pagesBelow: (reader: Reader, asked: AskedSessions, selected: Columns<SessionRow>) =>
+      listFor(asked).pagesBelow(reader, asked, selected),
+    countsBelow: (reader: Reader, filter: SessionFilter) => own.countsBelow(reader, filter),
+  };
+}
+
+type AskedSessions = Asked<SessionFilter, SessionOrderField> & { readonly organizationId?: OrganizationId };
+
+export const { own: SESSIONS, page: pageOfSessions } = sessionsWith();
+export const SESSIONS_OF_PROJECT = sessionsWith({ parent: 'projectId', isText: true });
+export const SESSIONS_OF_CREATOR = sessionsWith({ parent: 'creatorId' });
 
 /** The agents of the sessions that the caller can read, with repetitions. */
 export function agentsOf(actor: Actor, filter: AgentFilter) {
@@ -222,7 +310,11 @@ export const PROJECTS = defineList<ProjectRow, ProjectFilter, ProjectOrderField>
   alias: 'p',
   columns: ['id', 'name', 'icon', 'color', 'createdAt', 'updatedAt'],
   reach: inActingOrganization,
-  filter: ({ containing, between }) => ({ name: containing('name'), ...between('created', 'createdAt') }),
+  filter: ({ containing, between }) => ({
+    name: containing('name'),
+    search: containing('name'),
+    ...between('created', 'createdAt'),
+  }),
   orders: {
     NAME: { name: 'text' },
     CREATED_AT: { createdAt: 'timestamptz' },

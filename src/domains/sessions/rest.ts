@@ -4,9 +4,11 @@ import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './document-operations.ts';
 import { ensureSession } from './ensure-operation.ts';
-import { listSessionsInput, sessionFilterOf, sessionReference } from './input.ts';
+import { sessionFilterOf, sessionReference } from './input.ts';
+import { listSessionsInput } from './list-input.ts';
+import { SESSION_ORDERS } from './vocabulary.ts';
 import { listSessions, updateSession } from './operations.ts';
-import type { SessionRow } from './queries.ts';
+import { type SessionRow, withoutTotals } from './queries.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 import { deleteSession, holdSession, markSessionHandled, releaseSession } from './deletion-and-hold.ts';
 import { transcriptFilesOf } from './transcript-files.ts';
@@ -48,8 +50,6 @@ const {
   ...recordedPullRequest
 } = exampleOf(pullRequestDocument);
 
-const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: 'LAST_SEEN_AT' } as const;
-
 /** Documents of sessions that an operation has found instead of creating them, which have another status. */
 const FOUND = new WeakSet<object>();
 
@@ -58,13 +58,13 @@ export const sessionRoutes = [
     input: listSessionsInput,
     output: listDocument(sessionDocument),
     run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
-      const order = { field: ORDERS[orderBy], direction: sortOrder };
+      const order = { field: SESSION_ORDERS[orderBy], direction: sortOrder };
       const filter = sessionFilterOf(conditions);
       return readDetailedList(
         { limit, cursor },
         context.budget,
         (page) => listSessions(context, { filter, order, page }, DOCUMENT_COLUMNS),
-        (rows) => toDocuments(rows, context),
+        (rows) => toDocuments(rows.map(withoutTotals), context),
       );
     },
   }),

@@ -72,3 +72,16 @@ export const USAGE_FIELDS = [
   'durationMs',
 ] as const;
 export type UsageField = (typeof USAGE_FIELDS)[number];
+
+/** The orders of GraphQL by their names in REST. */
+export const SESSION_ORDERS = {
+  createdAt: 'CREATED_AT',
+  updatedAt: 'UPDATED_AT',
+  lastSeenAt: 'LAST_SEEN_AT',
+  cost: 'COST',
+  inputTokens: 'INPUT_TOKENS',
+  outputTokens: 'OUTPUT_TOKENS',
+  tokens: 'TOKENS',
+  duration: 'DURATION',
+  toolErrors: 'TOOL_ERRORS',
+} as const;

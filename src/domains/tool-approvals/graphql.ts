@@ -35,6 +35,7 @@ enumOf('ToolApprovalDecision', 'A decision about the call of a tool.', DECISIONS
 });
 
 const ToolApprovalType = entityType<ToolApprovalRow>('ToolApproval', {
+  stored: { table: 'tool_approval' },
   description:
     'A call of a tool that somebody else must approve before it is made, once: bound to the connection, the tool, its definition, the arguments and the caller.',
   read: readToolApprovals,

@@ -9,7 +9,7 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number];
 export const MAX_DAYS = 366;
 
 export const FROM = 'The first day, in UTC.';
-export const UNTIL = 'The day after the last one, in UTC; at most 366 days after `from`.';
+export const BEFORE = 'The day after the last one, in UTC; at most 366 days after `from`.';
 /** PostgreSQL has no year 0. */
 const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be between the years 1 and 9999');
 const groupBy = z.enum(USAGE_GROUPS);
@@ -33,26 +33,41 @@ export type UsageFilter = z.output<typeof usageFilter>;
 
 interface Days {
   readonly from: string;
-  readonly until: string;
+  readonly before?: string | null | undefined;
+  readonly until?: string | null | undefined;
 }
 
-const inOrder = ({ from, until }: Days) => from < until;
-const NOT_IN_ORDER = { path: ['until'], ...rule('CONFLICTING', 'must be after from') };
-const isShort = ({ from, until }: Days) => Date.parse(until) - Date.parse(from) <= MAX_DAYS * DAY_MS;
-const NOT_SHORT = {
-  path: ['until'],
-  ...rule('TOO_MANY', `must be at most ${MAX_DAYS} days after from`, MAX_DAYS),
+/** The day after the last one by its name and by its older name. */
+const end = {
+  before: day.nullish().describe(BEFORE),
+  until: day.nullish().describe('As `before`.').meta({ deprecated: true }),
 };
+
+function checkDays({ from, before, until }: Days, context: z.RefinementCtx): void {
+  const [given, last] = before == null ? ['until', until] : ['before', before];
+  const refuse = (path: string, broken: object) =>
+    context.addIssue({ code: 'custom', input: last, path: [path], ...broken });
+  if (last == null || (before != null && until != null))
+    refuse('before', rule(last == null ? 'REQUIRED' : 'CONFLICTING', 'give either before or until'));
+  else if (from >= last) refuse(given, rule('CONFLICTING', 'must be after from'));
+  else if (Date.parse(last) - Date.parse(from) > MAX_DAYS * DAY_MS)
+    refuse(given, rule('TOO_MANY', `must be at most ${MAX_DAYS} days after from`, MAX_DAYS));
+}
+
+const withEnd = <Given extends Days>({ before, until, ...given }: Given) => ({
+  ...given,
+  before: before ?? until ?? '',
+});
 
 export const usageReportInput = z
   .strictObject({
     from: day.describe(FROM),
-    until: day.describe(UNTIL),
+    ...end,
     groupBy: groupBy.nullish().describe(GROUP_BY),
     filter: usageFilter.nullish(),
   })
-  .refine(inOrder, NOT_IN_ORDER)
-  .refine(isShort, NOT_SHORT);
+  .superRefine(checkDays)
+  .transform(withEnd);
 export type UsageReportInput = z.output<typeof usageReportInput>;
 
 const repeated = <Item extends z.core.$ZodType>(item: Item, meaning: string) =>
@@ -62,13 +77,17 @@ const repeated = <Item extends z.core.$ZodType>(item: Item, meaning: string) =>
 export const usageReportParameters = z
   .strictObject({
     from: day.describe(FROM),
-    until: day.describe(UNTIL),
+    ...end,
     groupBy: groupBy.default('DAY').describe(GROUP_BY),
     agents: repeated(name, 'Of this agent.'),
     models: repeated(name, 'Of this model. Sessions and tool calls are not counted by model.'),
     projectIds: repeated(name, 'Of sessions in this project.'),
     creatorIds: repeated(userId, 'Of sessions that this person or service account has created.'),
     creatorGroupIds: repeated(groupId, 'Of sessions whose creator is now in this group.'),
+    bom: z
+      .boolean()
+      .optional()
+      .describe('Whether CSV begins with a byte order mark, which spreadsheets need to read it as UTF-8.'),
   })
-  .refine(inOrder, NOT_IN_ORDER)
-  .refine(isShort, NOT_SHORT);
+  .superRefine(checkDays)
+  .transform(withEnd);

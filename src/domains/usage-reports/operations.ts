@@ -5,7 +5,7 @@ import { isUuid } from '../../core/ids.ts';
 import { PROJECTS, READ_SESSIONS } from '../sessions/public.ts';
 import { readVisibleActors } from '../users/public.ts';
 import { type UsageGroup, type UsageReportInput, usageReportInput } from './input.ts';
-import { type Condition, type SummedRow, type UsageAmounts, ofEachAmount, usageRows } from './queries.ts';
+import { type Condition, type UsageAmounts, ofEachAmount, usageRows } from './queries.ts';
 
 export interface UsageRow extends UsageAmounts {
   readonly key: string | null;
@@ -23,17 +23,20 @@ export const readUsageReport = defineOperation({
     'Sums what sessions have used: by day, agent, model, project, creator or tool. Sessions count on the day of their creation, failures on the day of the transition, all else on the day of recording; the days are in UTC. The sums stay when sessions are deleted. Administrators see all sums of the organization, members those of the sessions that they have created.',
   access: READ_SESSIONS,
   input: usageReportInput,
-  run: async (context, { from, until, groupBy: given, filter }: UsageReportInput): Promise<UsageReport> => {
+  run: async (context, { from, before, groupBy: given, filter }: UsageReportInput): Promise<UsageReport> => {
     const { id: organizationId, role } = requireOrganization(context.actor);
     const groupBy = given ?? 'DAY';
     const conditions: Partial<Record<Condition, readonly string[]>> = {};
     for (const name of keysOf(filter ?? {})) if (filter?.[name] != null) conditions[name] = filter[name];
     const shape = { groupBy, given: keysOf(conditions), isOwn: role !== 'admin' };
     const { userId } = context.actor;
-    const sums = await context.sql.all(usageRows(shape, { ...conditions, organizationId, userId, from, until }));
+    const sums = await context.sql.all(
+      usageRows(shape, { ...conditions, organizationId, userId, from, until: before }),
+    );
     const countsSessions = groupBy !== 'MODEL' && groupBy !== 'TOOL' && conditions.models === undefined;
     const rows = sums.map((row) => asReported(row, countsSessions));
-    const labels = await labelsOf(context, groupBy, rows);
+    const keys = rows.flatMap(({ key }) => key ?? []);
+    const labels = await labelsOf(context, groupBy, keys);
     return {
       rows: rows.map(({ isRest, key, ...amounts }) =>
         isRest
@@ -63,12 +66,12 @@ function totalsOf(rows: readonly UsageAmounts[], countsSessions: boolean): Usage
   return asReported(totals, countsSessions);
 }
 
-async function labelsOf(
+/** The labels of keys that are ids of what the caller can see. */
+export async function labelsOf(
   context: OperationContext,
   groupBy: UsageGroup,
-  rows: readonly SummedRow[],
+  keys: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
   if (groupBy === 'PROJECT') {
     const projects = await PROJECTS.find(context, keys.filter(isUuid), ['name']);
     return new Map(projects.map(({ id, name }) => [id, name]));

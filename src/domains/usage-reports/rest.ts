@@ -12,6 +12,9 @@ function toCsv({ rows }: UsageReport): string {
   return [['key', 'label', ...REPORT_FIELDS], ...lines].map(csvLine).join('');
 }
 
+/** By which a spreadsheet knows that the text is UTF-8. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
 const route = routesOf('Organizations');
 
 export const usageReportRoutes = [
@@ -22,11 +25,12 @@ export const usageReportRoutes = [
       'text/csv':
         'The rows, with a line of names before them and an empty cell for null. Cells that a spreadsheet would run begin with an apostrophe.',
     },
-    respond: async (context, { from, until, groupBy, ...filter }, { headers }) => {
+    respond: async (context, { from, before, groupBy, bom, ...filter }, { headers }) => {
       try {
-        const report = await readUsageReport(context, { from, until, groupBy, filter });
+        const report = await readUsageReport(context, { from, before, groupBy, filter });
         if (!wantsCsv(headers, 'application/json')) return answerJson(report);
-        return answerWith(toCsv(report), { headers: csvHeaders(`usage-${from}-${until}`) });
+        const csv = (bom === true ? BYTE_ORDER_MARK : '') + toCsv(report);
+        return answerWith(csv, { headers: csvHeaders(`usage-${from}-${before}`) });
       } finally {
         context.budget.close();
       }

@@ -1,12 +1,12 @@
 import { exposed, nullable } from '../../core/graphql/fields.ts';
 import { withAccess } from '../../core/graphql/refusable.ts';
-import { builder } from '../../core/graphql/builder.ts';
+import { builder, ownStatements } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation, one } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { entityType, nodeQuery } from '../../core/graphql/nodes.ts';
+import { entityType, nodeQuery, resolveNode } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { DELETION_KINDS, DELETION_STATES, deletionJobFilter, deletionQuestionnaire } from './input.ts';
@@ -33,7 +33,11 @@ const DeletionJobKindEnum = enumOf('DeletionJobKind', 'What a deletion deletes.'
   redaction: 'A text in all sessions of an organization, which is redacted (`redactOrganization`).',
 });
 
+const kindOf = ({ kind, organizationId, isOfObject }: DeletionJobRow) =>
+  kind ?? (isOfObject ? 'object' : organizationId === null ? 'account' : 'organization');
+
 export const DeletionJobType = entityType<DeletionJobRow>('DeletionJob', {
+  stored: { table: 'deletion_job', organization: null },
   description:
     'The deletion of an account, of an organization, or of something in one, or a redaction. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
   read: readDeletionJobs,
@@ -43,8 +47,18 @@ export const DeletionJobType = entityType<DeletionJobRow>('DeletionJob', {
       type: DeletionJobKindEnum,
       description: 'What is deleted.',
       extensions: needs<DeletionJobRow>('kind', 'organizationId', 'isOfObject'),
-      resolve: ({ kind, organizationId, isOfObject }) =>
-        kind ?? (isOfObject ? 'object' : organizationId === null ? 'account' : 'organization'),
+      resolve: kindOf,
+    }),
+    subject: t.field({
+      type: builder.nodeInterfaceRef(),
+      nullable: true,
+      description: 'The account or organization. Null once it is gone, and for other kinds.',
+      extensions: { ...ownStatements(2), ...needs<DeletionJobRow>('kind', 'organizationId', 'isOfObject', 'userId') },
+      resolve: (row, _, context, info) => {
+        const kind = kindOf(row);
+        if (kind === 'account') return resolveNode({ context, info }, 'User', row.userId);
+        return kind === 'organization' ? resolveNode({ context, info }, 'Organization', row.organizationId) : null;
+      },
     }),
     redactedSessions: t.exposeInt('redactedSessions', {
       nullable: true,
@@ -57,12 +71,14 @@ export const DeletionJobType = entityType<DeletionJobRow>('DeletionJob', {
     }),
     deletedOrganizationId: t.id({
       nullable: true,
+      deprecationReason: 'Use `subject` and `kind`. Removed on 2027-12-01.',
       description: 'Global id of the organization to delete. Null for deletions of another kind.',
       extensions: needs<DeletionJobRow>('organizationId', 'isOfObject'),
       resolve: ({ organizationId, isOfObject }) =>
         isOfObject ? null : organizationId && toGlobalId('Organization', organizationId),
     }),
     isOfObject: t.exposeBoolean('isOfObject', {
+      deprecationReason: 'Use `kind`. Removed on 2027-12-01.',
       description: 'Whether something in an organization is deleted or redacted; see `kind`.',
     }),
     ...exposed(t, {
@@ -98,6 +114,7 @@ nodeQuery('deletionJob', DeletionJobType, {
 builder.subscriptionField('deletionJobChanged', (t) =>
   t.field({
     type: DeletionJobType,
+    extensions: { access: READ_DELETION_JOBS },
     description: withAccess(
       "Sends the current state of a deletion that the caller requested, and then each new state. Ends when the deletion is finished. For the deletion of the caller's account it ends with the error `UNAUTHENTICATED` when the deletion begins, because that revokes the key.",
       READ_DELETION_JOBS,

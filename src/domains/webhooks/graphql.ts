@@ -1,12 +1,13 @@
 import { shown } from '../../core/graphql/derived-fields.ts';
-import { builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { type PayloadFields, deleted, mutation, one } from '../../core/graphql/mutations.ts';
-import { entityType, nodeQuery } from '../../core/graphql/nodes.ts';
+import { entityType, nodeQuery, resolveNode } from '../../core/graphql/nodes.ts';
 import { listBelow, listType } from '../../core/graphql/lists.ts';
+import { referenceTo } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
-import '../feed/graphql.ts';
+import { FeedEntryType } from '../feed/graphql.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import '../sessions/graphql/enums.ts';
 import { DELIVERY_KINDS, DELIVERY_STATES, DISABLED_REASONS } from './entity.ts';
@@ -46,6 +47,7 @@ enumOf('WebhookDeliveryKind', 'Why a message is sent to a webhook.', DELIVERY_KI
 enumOf('WebhookDeliveryState', 'Whether a message was delivered to a webhook.', DELIVERY_STATES, DELIVERY_STATE_TEXTS);
 
 const DeliveryType = entityType<DeliveryRow>('WebhookDelivery', {
+  stored: { table: 'webhook_delivery' },
   description:
     'A request to a webhook with its result, or a message that waits. Kept for 30 days. Only administrators of the organization can see it.',
   read: readWebhookDeliveries,
@@ -88,6 +90,7 @@ const ConditionsType = builder.objectRef<NonNullable<ReturnType<typeof condition
 const { shape: texts } = webhookDocument;
 
 const WebhookType = entityType<WebhookRow>('Webhook', {
+  stored: { table: 'webhook' },
   description:
     'An address that gets the entries of the feed as they are added, in their order. Only administrators of the organization can see it.',
   read: readWebhooks,
@@ -143,6 +146,26 @@ const WebhookType = entityType<WebhookRow>('Webhook', {
     }),
   }),
 });
+
+builder.objectFields(DeliveryType, (t) => ({
+  webhook: referenceTo(WebhookType, readWebhooks)(
+    t,
+    'webhookId',
+    'The webhook. Null when it was deleted.',
+    MANAGE_WEBHOOKS,
+  ),
+  feedEntry: t.field({
+    type: FeedEntryType,
+    nullable: true,
+    description: 'The entry of the feed that is sent. Null for a ping, and when the entry is no longer kept.',
+    extensions: { ...OWN_STATEMENT, ...needs<DeliveryRow>('organizationId', 'feedEntryId') },
+    resolve: ({ organizationId, feedEntryId }, _, context, info) => {
+      const key = feedEntryId === null ? null : `${organizationId}:${feedEntryId}`;
+      // An object of this type, or null.
+      return resolveNode({ context, info }, 'FeedEntry', key) as never;
+    },
+  }),
+}));
 
 const WEBHOOK_LIST = listType(WebhookType, {
   of: 'webhooks',

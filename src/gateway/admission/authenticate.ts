@@ -42,6 +42,8 @@ export class RefusedKeyError extends DomainError {
 export interface AuthenticatedRequest {
   readonly headers: HttpHeaders;
   readonly path: string;
+  /** Instead of that of the header. */
+  readonly organizationId?: string | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export interface AuthenticatedRequest {
  * @throws DomainError (401); ValidationError (400) or NotFoundError (404) for `X-Organization-Id`, see `chooseOrganization`.
  */
 export async function authenticate(
-  { headers, path }: AuthenticatedRequest,
+  { headers, path, organizationId }: AuthenticatedRequest,
   parts: AuthenticationParts,
   onKey?: (sender: Sender) => Promise<void>,
 ): Promise<Actor> {
@@ -66,7 +68,7 @@ export async function authenticate(
     await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
-  const organization = chooseOrganization(known, headers.get(ORGANIZATION_HEADER));
+  const organization = chooseOrganization(known, organizationId ?? headers.get(ORGANIZATION_HEADER));
   return {
     keyId: known.keyId,
     userId: known.userId,

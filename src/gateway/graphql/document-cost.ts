@@ -144,12 +144,12 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const field = isCompositeType(parent) ? costing.schema.getField(parent, node.name.value) : undefined;
   const type = field && getNamedType(field.type);
   if (!field || !type) return FREE;
-  const own = ownStatementsOf(field, type, parent) * STATEMENT_COST;
+  const own = statementCost(field, parent);
   if (!node.selectionSet || !isCompositeType(type)) return own === 0 ? FREE : { ...FREE, statements: own };
 
   const selection = selectionCost(node.selectionSet, type, costing);
   const statements = bounded(own + selection.statements);
-  const isPage = /^(edges|nodes)$/.test(node.name.value) && parent?.name.endsWith('Connection') === true;
+  const isPage = isConnection(parent) && SIZED_FIELDS.includes(node.name.value);
   const count = isPage ? 1 : listSize(field, node, costing);
   const pageSize = pageSizeOf(field, node, costing);
   const total = bounded(count * (1 + selection.once + pageSize * selection.perItem));
@@ -160,16 +160,30 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   return { once: isPage ? 0 : total, perItem: isPage ? total : 0, statements, dearest: { path, cost } };
 }
 
-/** How many statements the field needs at most: what it is marked with, and at least one for every connection and count. */
-function ownStatementsOf(
-  { name, extensions }: GraphQLField<unknown, unknown>,
-  type: GraphQLNamedType,
+/** The fields of a connection that its page size multiplies. */
+const SIZED_FIELDS: readonly string[] = ['edges', 'nodes'];
+const isConnection = (type: GraphQLNamedType | undefined): boolean => type?.name.endsWith('Connection') === true;
+
+/** The cost of the statements that the field needs at most: what it is marked with, and at least one for every connection and count. */
+export function statementCost(
+  { name, type, extensions }: GraphQLField<unknown, unknown>,
   parent: GraphQLNamedType | undefined,
 ): number {
-  const isCount = name === 'totalCount' && parent?.name.endsWith('Connection') === true;
+  const isCount = name === 'totalCount' && isConnection(parent);
   const { ownStatements } = extensions;
   const marked = typeof ownStatements === 'number' ? ownStatements : 0;
-  return isCount || type.name.endsWith('Connection') ? Math.max(1, marked) : marked;
+  return STATEMENT_COST * (isCount || isConnection(getNamedType(type)) ? Math.max(1, marked) : marked);
+}
+
+/** How the number of items is found that the cost of a field counts; undefined for one object and for a part of a connection. */
+export function sizingOf(field: GraphQLField<unknown, unknown>, parent: GraphQLNamedType) {
+  const type = getNamedType(field.type);
+  if (isConnection(type))
+    return { assumedSize: DEFAULT_PAGE_SIZE, slicingArguments: ['first', 'last'], sizedFields: SIZED_FIELDS };
+  const levels = listLevels(field.type);
+  if (levels === 0 || isConnection(parent) || !isCompositeType(type)) return undefined;
+  const slicingArguments = field.args.some(({ name }) => name === 'ids') ? ['ids'] : [];
+  return { assumedSize: PLAIN_LIST_SIZE ** levels, slicingArguments, sizedFields: [] };
 }
 
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {
@@ -235,7 +249,8 @@ function sizeIn(value: unknown): string {
   return typeof value === 'number' || value === null ? String(value) : typeof value;
 }
 
-function sizeVariables(document: DocumentNode): string[] {
+/** The variables that the cost of a document depends on. */
+export function sizeVariables(document: DocumentNode): string[] {
   const names = new Set<string>();
   visit(document, {
     Argument({ name, value }) {

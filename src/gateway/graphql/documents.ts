@@ -86,7 +86,17 @@ function unusable(cause: unknown): never {
 }
 
 /** The document that administrators of the caller's organization have published under this id, or under its SHA-256. */
-export type FindPublished = (id: string) => Promise<string | undefined>;
+export type FindPublished = (id: string) => Promise<PublishedText | undefined>;
+
+/** A published document, and the client of its manifest. */
+export interface PublishedText {
+  readonly document: string;
+  readonly client: string;
+}
+
+/** The client that has published the document; a symbol, so that no request can name it. */
+export const PUBLISHED_BY = Symbol('published by');
+export type FoundParams = GraphQLParams & { readonly [PUBLISHED_BY]?: string };
 
 /** How the client of a request names itself, and what finds a document for it. Few requests need it. */
 export interface Asking {
@@ -101,7 +111,7 @@ export interface Asking {
  * @throws GraphQLError `PERSISTED_DOCUMENT_NOT_FOUND` and `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when
  * only trusted documents are allowed; ValidationError (400) for an invalid id, and for a hash that does not match the text.
  */
-export type FindDocument = (params: GraphQLParams, asking: () => Asking) => GraphQLParams | Promise<GraphQLParams>;
+export type FindDocument = (params: GraphQLParams, asking: () => Asking) => FoundParams | Promise<FoundParams>;
 
 /**
  * Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as
@@ -123,16 +133,17 @@ export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'
     if (query.length <= LIMITS.queryBytes) automatic.set(hash, query);
   }
 
-  async function published(id: DocumentId, rest: GraphQLParams, asking: () => Asking): Promise<GraphQLParams> {
+  async function published(id: DocumentId, rest: GraphQLParams, asking: () => Asking): Promise<FoundParams> {
     const { named, findPublished } = asking();
-    const query = await findPublished(id.name);
-    if (query === undefined) throw id.isAutomatic ? notFound() : documentNotFound(id, named);
-    return { ...rest, query };
+    const found = await findPublished(id.name);
+    if (found === undefined) throw id.isAutomatic ? notFound() : documentNotFound(id, named);
+    return { ...rest, query: found.document, [PUBLISHED_BY]: found.client };
   }
 
-  async function trustedText(query: string, rest: GraphQLParams, asking: () => Asking): Promise<GraphQLParams> {
-    if ((await asking().findPublished(sha256(query))) !== query) throw notTrusted();
-    return rest;
+  async function trustedText(query: string, rest: GraphQLParams, asking: () => Asking): Promise<FoundParams> {
+    const found = await asking().findPublished(sha256(query));
+    if (found?.document !== query) throw notTrusted();
+    return { ...rest, [PUBLISHED_BY]: found.client };
   }
 
   return (params, asking) => {

@@ -7,6 +7,7 @@ import type { RequestBudget } from '../../core/postgres/reading/request-budget.t
 import { enumName } from '../../core/text/wording.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
+import { halted } from './error-behavior.ts';
 
 /** Converts errors to the format of GraphQL answers. */
 
@@ -71,14 +72,15 @@ export function masked(result: ExecutionResult, logs: { readonly log: Logger }):
 /** Converts each event of a subscription, which has the same size limit as an answer. */
 export async function* maskedStream(
   results: AsyncIterable<ExecutionResult>,
-  logs: { readonly log: Logger },
+  { logs, isHalting }: { readonly logs: { readonly log: Logger }; readonly isHalting: boolean },
   budget: RequestBudget,
 ): AsyncGenerator<ExecutionResult, void, undefined> {
   try {
     for await (const result of results) {
       // Before the event is sent, so that nothing is held while the client reads.
       budget.renew();
-      yield isSurelyLarger(result, budget.maxBytes) ? tooLarge(logs, budget.maxBytes) : masked(result, logs);
+      const event = isSurelyLarger(result, budget.maxBytes) ? tooLarge(logs, budget.maxBytes) : masked(result, logs);
+      yield isHalting ? halted(event) : event;
     }
   } catch (error) {
     yield { errors: [toGraphQLError(error, logs.log)] };

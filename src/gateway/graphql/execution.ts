@@ -22,6 +22,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../request-headers.ts';
 import { schema } from '../schema.ts';
 import { notAcceptable } from './answer.ts';
+import { type ErrorBehavior, halted, withoutPropagation } from './error-behavior.ts';
 import { masked, maskedStream, toHttpError, tooLarge } from './errors.ts';
 import { executeIdempotent } from './idempotent-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
@@ -39,6 +40,10 @@ export interface GraphQLCall {
   readonly logs: { readonly log: Logger };
   /** Called before a mutation is executed. */
   readonly onWrite: () => void;
+  /** The client that has published the document. */
+  readonly publishedBy?: string | undefined;
+  /** By default `PROPAGATE`. */
+  readonly onError?: ErrorBehavior;
 }
 
 /** Executes or subscribes to a valid operation, after its cost was paid and counted. */
@@ -52,6 +57,8 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   const pricing = createPricing(metrics, limits);
   const observe = createGraphQLObserver({ metrics, tracing });
   const run = createRun(dependencies);
+  const asked = (args: ExecutionArgs, { onError = 'PROPAGATE' }: GraphQLCall): ExecutionArgs =>
+    onError === 'PROPAGATE' ? args : { ...args, document: withoutPropagation(args.document) };
 
   /** Pays for an operation and runs it, or returns the refusal. Both results contain the cost. */
   async function paid<Result extends ExecutionResult | AsyncIterable<ExecutionResult>>(
@@ -69,14 +76,14 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   return {
     execute: (args, call) =>
       paid(args, call, async () => {
-        const result = await observe(args, () => perform(run, args, call, dependencies));
+        const result = await observe(args, call.publishedBy, () => perform(run, asked(args, call), call, dependencies));
         // A small read can give a large answer too, when the same object is selected many times.
         return isLarger(result, bounds.answerBytes) ? tooLarge(call.logs, bounds.answerBytes) : result;
       }),
     async subscribe(args, call) {
       if (!acceptsEvents(call.headers.get('accept')))
         throw notAcceptable(`Subscriptions are answered as ${EVENT_STREAM}; send the header Accept: ${EVENT_STREAM}.`);
-      return paid(args, call, (cost) => follow(args, call, { pricing, cost }));
+      return paid(args, call, (cost) => follow(asked(args, call), call, { pricing, cost }));
     },
   };
 }
@@ -134,16 +141,17 @@ function noteRefusals(errors: readonly GraphQLError[], { onRefusal }: OperationC
 async function perform(
   run: Execute,
   args: ExecutionArgs,
-  { operation, headers, logs, onWrite }: GraphQLCall,
+  { operation, headers, logs, onWrite, onError }: GraphQLCall,
   dependencies: Dependencies,
 ): Promise<ExecutionResult> {
   if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION) {
     operation.budget.expectAnswerOf(args.document, { isOfCaller: true });
-    return masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
+    const result = masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
+    return onError === 'HALT' ? halted(result) : result;
   }
   onWrite();
   const runMutation: Execute = async (given) => {
-    const result = masked(await run(given), logs);
+    const result = masked(await (onError === 'HALT' ? runHalting(run, given) : run(given)), logs);
     const maxBytes = operation.budget.answerRoom;
     return isSurelyShort(result, maxBytes) ? result : shortened(result, given, maxBytes);
   };
@@ -157,12 +165,24 @@ async function perform(
   });
 }
 
+/** Once a write is committed, its payload is answered, and errors make their own field null. */
+async function runHalting(run: Execute, args: ExecutionArgs): Promise<ExecutionResult> {
+  const context = operationOf(args);
+  let hasWritten = false;
+  const onSuccess = () => {
+    hasWritten = true;
+    context.onSuccess?.();
+  };
+  const result = await run({ ...args, contextValue: context.with({ onSuccess }) });
+  return hasWritten ? result : halted(result);
+}
+
 const isSurelyShort = (result: ExecutionResult, maxBytes: number): boolean => !isLarger(result, maxBytes / MAX_ESCAPE);
 
 /** Runs a subscription until it ends, or its client disconnects. */
 async function follow(
   args: ExecutionArgs,
-  { operation, headers, logs }: GraphQLCall,
+  { operation, headers, logs, onError }: GraphQLCall,
   { pricing, cost }: { readonly pricing: Pricing; readonly cost: number },
 ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
   const gone = new AbortController();
@@ -180,7 +200,10 @@ async function follow(
     return AFTER_THE_END;
   }
   const paid = pricing.metered(results, { sender: operation.actor, cost, signal: gone.signal });
-  const events = withEventIds(maskedStream(paid, logs, contextValue.budget), resumption);
+  const events = withEventIds(
+    maskedStream(paid, { logs, isHalting: onError === 'HALT' }, contextValue.budget),
+    resumption,
+  );
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => events.next(),

@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { findPublishedDocument } from '../../domains/operation-manifests/public.ts';
+import { findPublishedDocument, provideDocumentCheck } from '../../domains/operation-manifests/public.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Result, answerResult, notAcceptable } from './answer.ts';
@@ -10,6 +10,7 @@ import { masked, toHttpError } from './errors.ts';
 import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
 import { type Asking, type FindPublished, createDocuments } from './documents.ts';
+import { checkManifestDocument } from './manifest-check.ts';
 import { createPipeline } from './pipeline.ts';
 import { namedClientOf, readGraphQLRequest, requireQuery } from './request.ts';
 
@@ -32,21 +33,22 @@ type AnswerGraphQL = (
 export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLApi {
   const { config, trustedDocuments, bounds } = dependencies;
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
+  provideDocumentCheck(checkManifestDocument);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
   const askingOf = ({ headers }: HttpRequest, operation: OperationContext): Asking => {
     const organizationId = operation.actor.organization?.id;
     const named = namedClientOf(headers);
     const findPublished: FindPublished = async (id) =>
-      organizationId && (await findPublishedDocument(operation, organizationId, id, named));
+      organizationId === undefined ? undefined : findPublishedDocument(operation, organizationId, id, named);
     return { named, findPublished };
   };
 
   const resultOf = async (given: GraphQLParams, request: HttpRequest, call: GraphQLCall): Promise<Result> => {
     try {
       const found = findDocument(given, () => askingOf(request, call.operation));
-      const params = requireQuery(found instanceof Promise ? await found : found);
-      return await runPipeline(params, request, call);
+      const { params, ...asked } = requireQuery(found instanceof Promise ? await found : found);
+      return await runPipeline(params, request, { ...call, ...asked });
     } catch (error) {
       return { errors: [toHttpError(error)] };
     }

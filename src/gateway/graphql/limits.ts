@@ -51,6 +51,13 @@ export function parseWithinLimits(text: string): DocumentNode {
   return parse(text, { maxComments: LIMITS.tokens });
 }
 
+/** The document of a request: parsed, checked, and without repeated fields. Errors: those of the three. */
+export function parseDocument(text: string): DocumentNode {
+  const document = parseWithinLimits(text);
+  checkDocument(document);
+  return withoutRepeats(document);
+}
+
 /** Reads the tokens without parsing, because the parser is recursive: 1900 nested lists would overflow the stack. */
 function checkTokens(text: string): void {
   const lexer = new Lexer(new Source(text));

@@ -1,9 +1,9 @@
 import { JSON_TYPE, chooseMediaType } from '../../core/http/accept.ts';
+import { EVENT_STREAM } from '../../core/http/server-sent-events.ts';
 
 /** The media types of answers (GraphQL over HTTP, section 6; GraphQL over Server-Sent Events, distinct connections mode). */
-export { JSON_TYPE };
+export { EVENT_STREAM, JSON_TYPE };
 export const RESPONSE_TYPE = 'application/graphql-response+json';
-export const EVENT_STREAM = 'text/event-stream';
 export const MEDIA_TYPES: readonly string[] = [JSON_TYPE, RESPONSE_TYPE, EVENT_STREAM];
 
 /**

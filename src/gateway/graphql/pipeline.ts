@@ -17,7 +17,7 @@ import type { Result } from './answer.ts';
 import { withoutFoundValue } from './errors.ts';
 import type { Execution, GraphQLCall } from './execution.ts';
 import { createKnownDocuments } from './documents.ts';
-import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
+import { explained, parseDocument } from './limits.ts';
 
 /** So many names are listed, and so many characters of each. */
 const MAX_NAMES = 10;
@@ -128,12 +128,6 @@ async function executeKnown(
       errors: [error instanceof GraphQLError ? error : createGraphQLError(message, { originalError: error as Error })],
     };
   }
-}
-
-function parseDocument(source: string): DocumentNode {
-  const document = parseWithinLimits(source);
-  checkDocument(document);
-  return withoutRepeats(document);
 }
 
 const executing = (execution: Execution): Plugin<object, GraphQLCall> => ({

@@ -1,11 +1,13 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
+import { ERROR_BEHAVIORS, type ErrorBehavior } from './error-behavior.ts';
 import { requireNarrow } from '../../core/input/shape-bounds.ts';
 import { readJson, requireBoundedQuery, requireObject } from '../../core/http/request-body.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import { limitError } from './limits.ts';
+import { PUBLISHED_BY } from './documents.ts';
 import type { NamedClient } from '../../domains/operation-manifests/public.ts';
 
 /**
@@ -29,7 +31,13 @@ async function readParams(request: HttpRequest): Promise<GraphQLParams> {
   return requireObject(body);
 }
 
-type ClientParams = GraphQLParams & { readonly documentId?: unknown; readonly id?: unknown; readonly doc_id?: unknown };
+interface ClientParams extends GraphQLParams {
+  readonly documentId?: unknown;
+  readonly id?: unknown;
+  readonly doc_id?: unknown;
+  readonly onError?: unknown;
+  readonly [PUBLISHED_BY]?: string;
+}
 
 /**
  * The parameters in the form of the specification. An empty `operationName` is none (GraphQL over HTTP, section 6.1),
@@ -51,7 +59,7 @@ function asClientsMean(params: ClientParams): GraphQLParams {
 /** Reads query parameters. `variables` and `extensions` are JSON, the others are text (GraphQL over HTTP, section 6.1). */
 function readQuery(query: URLSearchParams): GraphQLParams {
   requireBoundedQuery(query);
-  const names = [...new Set(query.keys())];
+  const names = [...new Set(query.keys())].filter((name) => PARAMETERS.has(name));
   const repeated = names.filter((name) => query.getAll(name).length > 1);
   if (repeated.length > 0) {
     throw new ValidationError(
@@ -75,32 +83,43 @@ function parsed(name: string, text: string): unknown {
   }
 }
 
-function refuseUnknown(params: GraphQLParams): void {
-  const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);
-  if (unknown.length === 0) return;
-  throw new ValidationError(
-    unknown.map(([name]) => ({
-      path: [name],
-      code: 'UNKNOWN_FIELD',
-      message: 'is not a parameter of a GraphQL request',
-    })),
-  );
-}
+/** The names of GraphQL over HTTP, section 6.1, those of persisted documents, and `onError`. Others are ignored. */
+const PARAMETERS: ReadonlySet<string> = new Set([
+  'query',
+  'variables',
+  'operationName',
+  'extensions',
+  'documentId',
+  'id',
+  'doc_id',
+  'onError',
+]);
 
-/** The names of GraphQL over HTTP, section 6.1. */
-const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operationName', 'extensions']);
+const EXECUTED: ReadonlySet<string> = new Set(['query', 'variables', 'operationName', 'extensions']);
+const only = (params: ClientParams): GraphQLParams =>
+  Object.fromEntries(Object.entries(params).filter(([name]) => EXECUTED.has(name)));
+
+/** A request with a document, and what an error does to the parents of its field. */
+interface AskedDocument {
+  readonly params: GraphQLParams;
+  readonly onError: ErrorBehavior;
+  /** The client that has published the document. */
+  readonly publishedBy: string | undefined;
+}
 
 /**
  * @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section
- * 6.4), and for parameters that have no meaning.
+ * 6.4), and for values of other parameters that have no meaning.
  */
-export function requireQuery(params: GraphQLParams): GraphQLParams {
-  for (const name in params) if (!PARAMETERS.has(name)) refuseUnknown(params);
-  const { query, operationName }: { readonly query?: unknown; readonly operationName?: unknown } = params;
+export function requireQuery(given: ClientParams): AskedDocument {
+  const { query, operationName, onError }: { readonly [Name in keyof ClientParams]?: unknown } = given;
   if (query == null) throw invalid('query', 'is required', 'REQUIRED');
   if (operationName != null && typeof operationName !== 'string')
     throw invalid('operationName', 'must be a string', 'WRONG_TYPE');
-  return params;
+  const behavior = onError == null ? 'PROPAGATE' : ERROR_BEHAVIORS.find((each) => each === onError);
+  if (behavior === undefined) throw invalid('onError', `must be one of ${ERROR_BEHAVIORS.join(', ')}`, 'NOT_ALLOWED');
+  const isPlain = Object.keys(given).every((name) => EXECUTED.has(name));
+  return { params: isPlain ? given : only(given), onError: behavior, publishedBy: given[PUBLISHED_BY] };
 }
 
 /** The headers in which clients name themselves: those of GraphQL tools in general, and those of Apollo's clients. */

@@ -118,14 +118,15 @@ export async function answerRest(
     : takesBody(route)
       ? await bodyOf(request, route)
       : queryOf(exchange.url, route);
-  if (takesBody(route)) refuseQuery(exchange.url, text?.body.queryParameters);
+  const inQuery = takesBody(route) && !text ? givenInQuery(exchange.url, route, given) : {};
+  if (takesBody(route)) refuseQuery(exchange.url, text?.body.queryParameters ?? inQuery);
   const current = await whenRead();
   requireAccess(current, route.access);
   const parameters = decoded(encoded);
   // A path parameter in the query or body is an unknown property.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw unknownProperties(doubled);
-  const whole = { ...given, ...parameters };
+  const whole = { ...given, ...inQuery, ...parameters };
   const input = parseInput(text?.body.input ?? route.input, whole, Object.keys(parameters).length);
   const context = operationContext(dependencies, current, exchange);
   // A change never waits for memory: what it has written would be answered with an error.
@@ -224,6 +225,16 @@ export function refuseQuery({ searchParams, pathname }: URL, known: object = {})
   if (unknown.length > 0) throw unknownProperties(unknown);
 }
 
+/** The properties of a body's input that are given in the query. @throws ValidationError (400) for one of them in the body */
+function givenInQuery({ searchParams }: URL, route: Route, body: object): object {
+  const { inQuery = [] } = route;
+  const misplaced = inQuery.filter((name) => Object.hasOwn(body, name));
+  if (misplaced.length > 0) throw unknownProperties(misplaced);
+  const { types } = queryTypes(route);
+  const names = inQuery.filter((name) => searchParams.has(name));
+  return Object.fromEntries(names.map((name) => [name, typed(searchParams.get(name) ?? '', types.get(name))]));
+}
+
 /** Converts query parameters, which are text, to the numbers and booleans that the schema expects. */
 function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
   requireBoundedQuery(query);
@@ -246,6 +257,7 @@ function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
 function typed(value: string, type: unknown): unknown {
   // A fraction becomes a number, so that the schema can report it. `5.0` stays text, because it is not written in digits only.
   if (type === 'integer' && /^-?\d+(?:\.\d*[1-9]\d*)?$/.test(value)) return Number(value);
+  if (type === 'number' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
   // In any case, because programs in Python write `True`.
   if (type === 'boolean' && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   return value;

@@ -136,7 +136,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
   const properties = Object.entries(input.properties ?? {});
   const required = new Set(input.required ?? []);
   const parameters = properties
-    .filter(([name]) => inPath.has(name) || !takesBody(route))
+    .filter(([name]) => inPath.has(name) || !takesBody(route) || route.inQuery?.includes(name))
     .map(([name, schema]) => {
       const { description, ...rest } = typeof schema === 'object' ? schema : {};
       return {
@@ -153,7 +153,6 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(route.headers?.['Deprecation'] && { deprecated: true }),
-    ...(route.mediaTypes && route.output && { 'x-other-media-types': route.mediaTypes }),
     parameters: [
       ...parameters,
       ...Object.entries(route.textBody?.queryParameters ?? {}).map(([name, each]) => ({ name, in: 'query', ...each })),
@@ -161,7 +160,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
       ...requestHeadersOf(route).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
     ...(isKeyless(route) && { security: [] }),
-    ...requestBody(route, bodySchema(input, inPath)),
+    ...requestBody(route, bodySchema(input, new Set([...inPath, ...(route.inQuery ?? [])]))),
     responses: { ...successes(route, schemas), ...errorResponses(route, responses) },
   };
 }
@@ -187,10 +186,10 @@ function requestHeadersOf(route: AnyRoute): string[] {
   return [ORGANIZATION_HEADER, ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
 }
 
-function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
+function bodySchema(input: JsonSchema, elsewhere: ReadonlySet<string>): object {
   const { $schema: _, properties, required, ...rest } = input;
   if (!properties) return rest;
-  const inBody = (name: string) => !inPath.has(name);
+  const inBody = (name: string) => !elsewhere.has(name);
   const needed = (required ?? []).filter(inBody);
   return {
     ...rest,
@@ -223,11 +222,11 @@ function success(route: AnyRoute, schemas: Record<string, unknown>): object {
   return {
     description: status === STATUS_OF_CREATION ? 'Created.' : 'Done.',
     headers,
-    content: { 'application/json': { schema, ...example(outputExample(route)) } },
+    content: { 'application/json': { schema, ...example(outputExample(route)) }, ...textContents(mediaTypes ?? {}) },
   };
 }
 
-/** The content of a route whose answers are no JSON. */
+/** The content of answers that are no JSON. */
 const textContents = (mediaTypes: Readonly<Record<string, string>>): object =>
   Object.fromEntries(
     Object.entries(mediaTypes).map(([type, description]) => [type, { schema: { type: 'string', description } }]),

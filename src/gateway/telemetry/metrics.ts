@@ -133,6 +133,12 @@ const graphqlMetrics = ([...registers]: Registers) => ({
     labelNames: ['field', 'outcome'] as const,
     registers,
   }),
+  deprecatedFields: new Counter({
+    name: 'gateway_graphql_deprecated_fields_total',
+    help: 'Executed documents that name a deprecated field, argument or input field, by the client that has published them.',
+    labelNames: ['field', 'client'] as const,
+    registers,
+  }),
   cost: new Histogram({
     name: 'gateway_graphql_cost',
     help: 'Cost of GraphQL operations, in points.',

@@ -34,12 +34,15 @@ export async function runPlanCommand(
     case 'plan types':
       return answer(printTypes(await readPlan(command.path)));
     case 'plan check': {
-      const plan = await readPlan(command.path);
-      const before =
-        command.against === undefined ? (await createPlanApi(env).read()).plan : await readPlan(command.against);
-      const differences = comparePlans(before, plan);
+      const wanted = await readPlan(command.path);
+      const { against, deletes } = command;
+      const before = against === undefined ? (await createPlanApi(env).read()).plan : await readPlan(against);
+      // As `plan apply` does to the gateway.
+      const keeps = against === undefined && !deletes;
+      const differences = comparePlans(before, keeps ? withStored(wanted, before) : wanted);
+      const kept = keeps ? keptIn(comparePlans(before, wanted)) : '';
       const isBreaking = differences.some(({ breaking }) => breaking !== undefined);
-      return answer(describeDifferences(differences), isBreaking ? BREAKING : 0);
+      return answer(describeDifferences(differences) + kept, isBreaking ? BREAKING : 0);
     }
     case 'plan apply':
       return answer(await applyPlan(await readPlan(command.path), command, createPlanApi(env)));

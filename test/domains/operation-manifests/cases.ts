@@ -1,3 +1,6 @@
 import type { Cases } from '../../support/operations/cases.ts';
 
-export const operationManifests: Cases = { publishOperationManifest: { creates: 'OperationManifest' } };
+export const operationManifests: Cases = {
+  publishOperationManifest: { creates: 'OperationManifest' },
+  retireOperationManifest: { target: 'OperationManifest', targetId: ({ manifestId }) => manifestId },
+};

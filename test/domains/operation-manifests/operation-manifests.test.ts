@@ -73,6 +73,7 @@ test.each([
         publishedAt: at,
         lastUsedAt: at,
         expiresAt: at,
+        warnings: [],
       },
     });
     for (const process of [other, gateway])
@@ -309,4 +310,60 @@ test('over WebSocket the client names itself in connection_init, and sends no qu
     payload: [{ extensions: { code: 'PERSISTED_DOCUMENT_NOT_FOUND', client: 'web', version: null } }],
   });
   socket.socket.close();
+});
+
+const OLD =
+  'query Old { viewer { organization { sessions(filter: { title: "a" }) { nodes { outline { hasMore } } } } } }';
+const DEAR =
+  'query Dear($first: Int) { viewer { organization { sessions(first: $first) { nodes { events(first: 1000) { nodes { id } } } } } } }';
+
+test('documents are validated first: each faulty one is named, and nothing is published', async () => {
+  const operations = { good: ROLE, unknown: '{ nosuch }', broken: 'query {', deep: `{ ${'viewer { '.repeat(300)}` };
+  const { status, body } = await publish({ client: 'checked', version: '1', operations });
+  expect(status).toBe(400);
+  for (const id of ['unknown', 'broken', 'deep']) expect(body['error']).toContain(`operations.${id}: `);
+  expect(body['error']).not.toContain('operations.good');
+  expect((await run({ documentId: 'good' })).status).toBe(404);
+});
+
+test('?dryRun=true only checks; a document that costs too much with the usual page sizes is a warning', async () => {
+  const dry = await gateway.rest<{ warnings: string[] }>('POST', '/v1/operation-manifests?dryRun=true', {
+    key: admin.key,
+    body: { client: 'dry', version: '1', operations: { good: ROLE, dear: DEAR } },
+  });
+  expect([dry.status, dry.body.warnings.map((each) => each.split(' ')[0])]).toEqual([200, ['dear:']]);
+  expect((await run({ documentId: 'good' })).status).toBe(404);
+  const inBody = await publish({ client: 'dry', version: '1', operations: { good: ROLE }, dryRun: true });
+  expect(inBody).toMatchObject({ status: 400, body: { error: 'dryRun: is not a known property' } });
+});
+
+test('manifests are listed with the deprecated fields of their documents, counted by client, and retired', async () => {
+  await publish({ client: 'old', version: '1', operations: { old: OLD } });
+  await publish({ client: 'new', version: '1', operations: { role: ROLE } });
+  const list = await gateway.rest<{ items: object[]; nextCursor: null }>('GET', '/v1/operation-manifests', admin);
+  const at = expect.stringMatching(/^\d{4}-.*Z$/);
+  expect(list.body).toEqual({
+    items: [
+      { client: 'new', version: '1', operations: 1, createdAt: at, lastUsedAt: at, deprecatedFields: [] },
+      {
+        client: 'old',
+        version: '1',
+        operations: 1,
+        createdAt: at,
+        lastUsedAt: at,
+        deprecatedFields: ['Session.outline', 'SessionFilter.title'],
+      },
+    ],
+    nextCursor: null,
+  });
+  expect((await run({ documentId: 'old' })).status).toBe(200);
+  expect((await run({ query: OLD })).status).toBe(200);
+  const metrics = await (await gateway.fetch('/metrics')).text();
+  for (const client of ['old', 'none'])
+    expect(metrics).toContain(`gateway_graphql_deprecated_fields_total{field="Session.outline",client="${client}"} 1`);
+  const retire = () => gateway.rest('DELETE', '/v1/operation-manifests/old/1', admin);
+  expect([(await retire()).status, (await retire()).status]).toEqual([204, 404]);
+  expect(
+    (await run({ documentId: 'old' }, { 'GraphQL-Client-Name': 'old', 'GraphQL-Client-Version': '1' })).status,
+  ).toBe(404);
 });

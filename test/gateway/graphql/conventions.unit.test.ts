@@ -9,6 +9,7 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
+  isUnionType,
   parse,
   visit,
 } from 'graphql';
@@ -157,7 +158,9 @@ test('the published schema is valid, and defines each directive that it applies'
     Directive: ({ name }) => void applied.add(name.value),
     DirectiveDefinition: ({ name }) => void defined.add(name.value),
   });
-  expect(applied).toEqual(new Set([...WIDELY_KNOWN, 'oneOf', 'semanticNonNull']));
+  expect(applied).toEqual(
+    new Set([...WIDELY_KNOWN, 'oneOf', 'semanticNonNull', 'requiresScopes', 'cost', 'listSize', 'key', 'lookup']),
+  );
   expect([...applied].filter((name) => !defined.has(name))).toEqual([]);
 });
 
@@ -185,7 +188,7 @@ test('a nullable field is @semanticNonNull, or its description says when it is n
 test('every mutation is @semanticNonNull, because a refusal without a typed error is an error', () => {
   const names = Object.keys(schema.getMutationType()?.getFields() ?? {});
   expect(names.length).toBeGreaterThan(40);
-  expect(printed.match(/^ {2}\): \w+Result @semanticNonNull$/gm)).toHaveLength(names.length);
+  expect(printed.match(/^ {2}\): \w+Result @semanticNonNull/gm)).toHaveLength(names.length);
 });
 
 test('each deprecation says what to use, and names the date of its removal', () => {
@@ -203,4 +206,30 @@ test('each deprecation says what to use, and names the date of its removal', () 
   expect(reasons.length).toBeGreaterThan(0);
   const dated = /^Use `[\w.]+`.* Removed on (20\d\d-\d\d-\d\d)\.$/;
   expect(reasons.filter((reason) => Number.isNaN(Date.parse(dated.exec(reason)?.[1] ?? '')))).toEqual([]);
+});
+
+/** Members that released schemas have, beside which stands one of the same type. */
+const DIFFERENT = /^(?:Actor\.name|SessionChange\.session|\w+Result\.reason)$/;
+
+test('members of a union have one type for one name, so that one document can select it of each', () => {
+  const faults = types.filter(isUnionType).flatMap((union) => {
+    const all = union.getTypes().flatMap((type) => Object.values(type.getFields()));
+    const byName = Map.groupBy(all, ({ name }) => name);
+    return [...byName].flatMap(([name, members]) => {
+      const coordinate = `${union.name}.${name}`;
+      return new Set(members.map(({ type }) => String(type))).size > 1 && !DIFFERENT.test(coordinate)
+        ? [coordinate]
+        : [];
+    });
+  });
+  expect(faults).toEqual([]);
+});
+
+test('descriptions say a bound once, and have the article of the next word', () => {
+  const texts = [...contracts['schema.graphql']().matchAll(/"""([^]*?)"""/g)].map(([, text = '']) => text.trim());
+  const BOUND = /(?:at most|at least|exactly) [\d,]+ \w+|[\d,]+ to [\d,]+ \w+/gi;
+  const bounds = (text: string) => (text.match(BOUND) ?? []).map((bound) => bound.toLowerCase().replaceAll(',', ''));
+  expect(texts.filter((text) => new Set(bounds(text)).size < bounds(text).length)).toEqual([]);
+  expect(texts.filter((text) => /\b[Aa] (?:[aeio]|un[^i]|MCP|SHA|HTTP)/.test(text))).toEqual([]);
+  expect(texts.filter((text) => /\b[Aa]n (?:[b-dfgj-np-tv-z](?![A-Z])|uni|use)/.test(text))).toEqual([]);
 });

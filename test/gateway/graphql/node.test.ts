@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
@@ -32,7 +33,6 @@ describe('node and nodes', () => {
       '=',
       '\0',
       '\ud800',
-      own.organizationId,
       encode('Organization'),
       encode('Organization:'),
       encode(`Organization:${own.organizationId}'`),
@@ -68,6 +68,52 @@ describe('node and nodes', () => {
       ),
     );
     expect([...new Set(single)]).toEqual([JSON.stringify({ data: { node: null }, extensions: 0 })]);
+  });
+
+  test('UUIDs are found, too, whatever their type, by one statement for their types', async () => {
+    const own = await gateway.createKey();
+    const foreign = await gateway.createKey();
+    const sessionId = await createSession(gateway, own.key);
+    const ids = [sessionId.toUpperCase(), own.organizationId, own.userId, foreign.organizationId, randomUUID()];
+    const { data } = await gateway.graphql<{ nodes: ({ __typename: string } | null)[] }>(own.key, NODES, { ids });
+    expect(data?.nodes.map((node) => node?.__typename ?? null)).toEqual([
+      'Session',
+      'Organization',
+      'User',
+      null,
+      null,
+    ]);
+  });
+
+  test('what an unbound key could read in another of its organizations is null with an error that names the header', async () => {
+    const person = await createPerson(gateway);
+    const [here, there, foreign] = [
+      await person.join(`org-${randomUUID().slice(0, 13)}`),
+      await person.join(`org-${randomUUID().slice(0, 13)}`),
+      await gateway.createKey(),
+    ];
+    const [own, hidden] = [await createSession(gateway, there.key), await createSession(gateway, foreign.key)];
+    const ids = [
+      own,
+      encode(`Session:${own}`),
+      hidden,
+      encode(`OrganizationMember:${there.organizationId}:${person.userId}`),
+    ];
+    const query = `query($ids: [ID!]!, $own: ID!, $hidden: ID!) {
+      nodes(ids: $ids) { id } session(id: $own) { id } hidden: session(id: $hidden) { id } }`;
+    const asked = (by: string, headers: Record<string, string>) =>
+      gateway.graphql(by, query, { ids, own, hidden }, headers);
+    const found = await asked(person.key, { 'X-Organization-Id': here.organizationId });
+    expect(found.data).toEqual({ nodes: [null, null, null, null], session: null, hidden: null });
+    expect(found.errors?.map(({ path, message }) => [path?.join('.'), message]).toSorted()).toEqual(
+      ['nodes.0', 'nodes.1', 'nodes.3', 'session'].map((path) => [
+        path,
+        `it is in another of your organizations: send X-Organization-Id: ${there.organizationId}`,
+      ]),
+    );
+    // A bound key cannot act there.
+    expect((await asked(here.key, {})).errors).toBeUndefined();
+    expect((await asked(person.key, { 'X-Organization-Id': there.organizationId })).errors).toBeUndefined();
   });
 
   test('one selection has the databaseId of nodes of different types, as REST has it', async () => {

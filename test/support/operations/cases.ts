@@ -90,7 +90,7 @@ export const CASES: Cases = {
 const CHANGING_NOTHING = new Set(['endMcpSession', 'previewOrganizationInvitation']);
 
 /** Operations that remove an object or use it up. Those that need the object run before. */
-const REMOVES = /^(?:transition|leave|cancel|accept)|delete|remove|revoke/i;
+const REMOVES = /^(?:transition|leave|cancel|accept)|delete|remove|retire|revoke/i;
 export const removes = (name: string) => REMOVES.test(name);
 /** Definitions last: others need them. */
 const rank = ([name]: readonly [string, ...unknown[]]) => (removes(name) ? (name.endsWith('Definition') ? 2 : 1) : 0);

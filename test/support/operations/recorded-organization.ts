@@ -9,7 +9,7 @@ import { recordApproval } from '../fixtures/tool-approvals.ts';
 import { createServiceAccount } from '../fixtures/service-accounts.ts';
 import { recordWebhook } from '../fixtures/webhooks.ts';
 import { recordSession } from '../fixtures/workspace.ts';
-import type { References } from './references.ts';
+import { MANIFEST, type References } from './references.ts';
 
 export interface Caller {
   readonly key: string;
@@ -87,6 +87,8 @@ export async function recordObjects(
     key,
     `${mark}-${randomUUID()}@example.com`,
   );
+  const operations = { role: 'query Role { viewer { role } }' };
+  const manifest = await create<{ id: string }>('/v1/operation-manifests', { ...MANIFEST, operations });
   const [entry] = await gateway.dependencies.sql.query<{ key: string }>(
     `select ${OCCURRED} as key from audit_entry where organization_id = $1 limit 1`,
     [organizationId],
@@ -116,6 +118,7 @@ export async function recordObjects(
     invitationToken,
     guestInvitationId,
     guestToken,
+    manifestId: manifest.id,
     deletionJobId: deletion.body.deletionJobId,
     auditEntryKey: entry?.key ?? '',
     feedEntryKey: `${organizationId}:1`,

@@ -45,7 +45,11 @@ export interface References {
   readonly violationId: string;
   readonly webhookId: string;
   readonly webhookDeliveryId: string;
+  /** Of the client and version of {@link MANIFEST}. */
+  readonly manifestId: string;
 }
+
+export const MANIFEST = { client: 'recorded', version: '1' };
 
 /** For each type that `node` finds, the key in the global id. */
 export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
@@ -112,10 +116,11 @@ export function absentInstead<Given extends References>(to: Given, mark: string)
 }
 
 /** Whether a path names an object by its id or name. The source of a session is a text of the caller, by which nobody else finds it. */
-export const refersIn = (path: string) => /:(?!agent|sourceId)/.test(path);
+export const refersIn = (path: string) => /:(?!agent|sourceId|client|version)/.test(path);
 
 /** The values of a path parameter that refer to the object; empty for an unknown parameter. */
 export function parameterValues(name: string, to: References): string[] {
+  if (name === 'client' || name === 'version') return [MANIFEST[name]];
   if (name === 'agent') return ['claude'];
   if (name === 'sourceId') return [randomUUID()];
   if (name === 'eventName' || name === 'name') return [...to.eventNames];

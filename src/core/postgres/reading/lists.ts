@@ -74,8 +74,9 @@ interface Declaration<Row extends object, Filter extends object, Field extends s
 }
 
 interface Below<Name extends string> {
-  /** The property with the id of the parent. */
+  /** The property with the id of the parent, and whether its column has free text that can be one. */
   readonly parent: Name;
+  readonly isText?: boolean;
   /**
    * The table alone, and those of the parents with the name of their id, if the reach is in a table that `rows` joins: then it is tested once
    * for each parent instead of within the list of each.
@@ -238,12 +239,12 @@ export class List<Row extends object, Filter extends object, Field extends strin
   readonly #pagesBelow = preparedByShape<Values & PageValues, Paged>()(
     (value, { page, field, names, reach, given }) => {
       const ordering = this.#ordering(field, page);
-      const { own, parents, parentId = '', parent } = this.#below;
+      const { own, parents, parentId = '', parent, isText = false } = this.#below;
       const { alias, reachAlias = alias } = this.#declaration;
       const reached = withPlaceholders(reach, value);
       const rows = own?.where(within(organizationOf(reached), alias)) ?? this.#rows.where(within(reached, alias));
       const list = this.#select(this.#fitting(rows, value, given), value, names).where(
-        sql<SqlBool>`${this.#column(parent)} = parent.id`,
+        sql<SqlBool>`${this.#column(parent)} = parent.id${isText ? sql`::text` : sql``}`,
       );
       const ids = sql`${value('parentIds')}::uuid[]`;
       const readable = parents
@@ -264,7 +265,9 @@ export class List<Row extends object, Filter extends object, Field extends strin
   readonly #countsBelow = preparedByShape<Values, Shape>()((value, shape) =>
     this.#matching(value, shape)
       .select([this.#column(this.#below.parent).as('id'), sql`count(*)`.as('count')])
-      .where(sql<SqlBool>`${this.#column(this.#below.parent)} = any(${value('parentIds')}::uuid[])`)
+      .where(
+        sql<SqlBool>`${this.#column(this.#below.parent)} = any(${value('parentIds')}::uuid[]${this.#below.isText ? sql`::text[]` : sql``})`,
+      )
       .groupBy(this.#column(this.#below.parent))
       .$castTo<{ id: string; count: number }>(),
   );
@@ -299,7 +302,8 @@ export class List<Row extends object, Filter extends object, Field extends strin
     const { alias, expressions } = this.#declaration;
     const own: Expressed | undefined = expressions?.[name];
     if (typeof own === 'function' && value) return own(value);
-    return sql.ref(typeof own === 'string' ? own : `${alias}.${snake(name)}`);
+    // As in the keys of the order, because it can be more than a column.
+    return typeof own === 'string' ? sql.raw(own) : sql.ref(`${alias}.${snake(name)}`);
   }
 
   get #below(): Below<Property<Row>> {

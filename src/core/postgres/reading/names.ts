@@ -11,7 +11,8 @@ export interface NamedRow {
 }
 
 export interface NameList {
-  readonly filter: { readonly name?: string | null | undefined };
+  /** Both mean the same. */
+  readonly filter: { readonly name?: string | null | undefined; readonly search?: string | null | undefined };
   readonly order: Order<'NAME'>;
   readonly page: PageArguments;
 }
@@ -23,11 +24,12 @@ export async function pageOfNames(
   reader: Sql,
   list: string,
   names: Expression<NamedRow>,
-  { filter: { name: part }, order: { direction }, page }: NameList,
+  { filter: { name, search }, order: { direction }, page }: NameList,
 ): Promise<CountedPage<NamedRow>> {
   const distinct = sql<NamedRow>`(select distinct name from (${names}) as given)`;
   const all = db.selectFrom(distinct.as<'n'>(sql`n`)).$castTo<NamedRow>();
-  const found = part ? all.where(contains(sql`n.name`, part)) : all;
+  const parts = [name, search].flatMap((part) => part || []);
+  const found = parts.reduce((matching, part) => matching.where(contains(sql`n.name`, part)), all);
   const keys = [{ property: 'name', sql: 'n.name', type: 'text' }] as const;
   const plan = new PagePlan(new Ordering<NamedRow>({ name: list, keys, direction }), page);
   return {

@@ -9,6 +9,7 @@ import { rule } from '../../../core/input/validation.ts';
 import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { listType } from '../../../core/graphql/lists.ts';
+import { refuseElsewhere } from '../../../core/graphql/nodes.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
@@ -90,7 +91,9 @@ builder.queryFields((t) => ({
       }),
     },
     validate: acceptingIds(eventDefinitionArguments, { id: 'EventDefinition', name: 'EventDefinition' }),
-    resolve: (_, { id, name }, context, info) => lookUpSelected(context, id ?? name ?? '', info),
+    resolve: async (_, { id, name }, context, info) =>
+      (await lookUpSelected(context, id ?? name ?? '', info)) ??
+      (id == null ? null : refuseElsewhere(context, { typename: 'EventDefinition', key: id }, info)),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,

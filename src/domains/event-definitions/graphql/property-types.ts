@@ -1,9 +1,9 @@
 import { exposed, nullable } from '../../../core/graphql/fields.ts';
-import { builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import { keyOfText } from '../../../core/graphql/global-ids.ts';
-import { nodeType } from '../../../core/graphql/nodes.ts';
+import { nodeType, resolveNode } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/access.ts';
@@ -132,6 +132,18 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
     }),
   }),
 });
+
+builder.objectField(EventPropertyOptionType, 'property', (t) =>
+  t.field({
+    type: EventProperty,
+    nullable: true,
+    description: 'The property that has the option. Null when it was deleted in the meantime.',
+    extensions: { ...OWN_STATEMENT, ...needs<OptionRow>('of') },
+    // An object of this type, or null.
+    resolve: ({ of }, _, context, info) =>
+      resolveNode({ context, info }, 'EventProperty', of ? propertyKey(of) : null) as never,
+  }),
+);
 
 /** The key of a property within its type. */
 export function propertyKey({ definitionId, name }: Pick<EventPropertyKey, 'definitionId' | 'name'>): string {

@@ -186,6 +186,7 @@ const viewerFields = (t: Fields) => ({
 });
 
 export const EventDefinition = entityType<EventDefinitionRow>('EventDefinition', {
+  stored: { table: 'event_definition' },
   description:
     'The schema of a custom event. A custom event is something that happened at a certain time, such as adding an item to a cart.',
   read: readEventDefinitionsByIds,

@@ -14,6 +14,7 @@ import {
 import type { ObjectIdentifierRow } from '../identifier-queries.ts';
 
 const ObjectIdentifierType = entityType<ObjectIdentifierRow>('ObjectIdentifier', {
+  stored: { table: 'object_identifier' },
   description:
     'A value of a unique property, and the record that has it. Custom matching uses it to link occurrences to records.',
   read: readObjectIdentifiers,

@@ -131,7 +131,12 @@ const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').impl
 
 const DAYS_ARGUMENTS = builder.args((t) => ({
   from: t.field({ type: 'Date', description: 'The first day. When absent, 29 days before the last day.' }),
-  until: t.field({ type: 'Date', description: 'The last day, which is included. When absent, today.' }),
+  before: t.field({ type: 'Date', description: 'The day after the last one. When absent, tomorrow.' }),
+  until: t.field({
+    type: 'Date',
+    description: 'The last day, which is included.',
+    deprecationReason: 'Use `before`, which is excluded. Removed on 2027-12-01.',
+  }),
 }));
 
 builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>

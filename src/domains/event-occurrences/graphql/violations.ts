@@ -14,6 +14,7 @@ import type { EventViolationRow } from '../violation-queries.ts';
 import { listEventViolations, readEventViolations } from '../violations.ts';
 
 const EventViolationType = entityType<EventViolationRow>('EventViolation', {
+  stored: { table: 'event_violation' },
   description:
     'How many occurrences of an event were refused in an hour for one reason, in one property, with one API key; those of an event that does not exist by the name that was sent. An occurrence with several faults counts once for each. Kept for 30 days.',
   read: readEventViolations,

@@ -66,6 +66,7 @@ const ChangeType = builder.unionType('McpServerChange', {
 builder.subscriptionField('mcpServerChanged', (t) =>
   t.field({
     type: ChangeType,
+    extensions: { access: READ_MCP_CONNECTIONS },
     description: withAccess(
       'Sends the current state of an MCP connection, and then its state after each change, such as a completed authorization. Several changes in quick succession can be sent as one. Ends when the connection is deleted.',
       READ_MCP_CONNECTIONS,

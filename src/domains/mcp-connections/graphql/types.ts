@@ -6,6 +6,7 @@ import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { CALLS_OUT } from '../../../core/graphql/builder.ts';
 import { WORK } from '../../../core/work-budget.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { actorField } from '../../organizations/graphql/actors.ts';
 import { userField } from '../../users/graphql.ts';
 import { mayManage } from '../policy.ts';
 import { standingOf } from '../status.ts';
@@ -42,6 +43,13 @@ export const identityFields = (t: Fields) => ({
     t,
     'ownerId',
     'The user who created the connection, and who owns it when it is personal. Null when that user deleted their account or left the organization, and for a service account.',
+    undefined,
+    'Use `ownedBy`, which has service accounts too. Removed on 2027-12-01.',
+  ),
+  ownedBy: actorField(
+    t,
+    'ownerId',
+    'The person or service account that created the connection, and that owns it when it is personal. Null when that person deleted their account or left the organization.',
   ),
   createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the connection was created.' }),
   updatedAt: t.expose('updatedAt', {
@@ -202,6 +210,7 @@ export function viewerFields(t: Fields) {
 }
 
 export const McpServerType = entityType<McpConnectionRow>('McpServer', {
+  stored: { table: 'mcp_connection' },
   description:
     'An MCP connection: a registered MCP server with its configuration, authorization and status. Names of secrets are shown, their values never.',
   read: readMcpConnections,

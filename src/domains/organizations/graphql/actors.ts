@@ -6,7 +6,7 @@ import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { UserId } from '../../../core/ids.ts';
 import type { Columns } from '../../../core/postgres/reading/columns.ts';
-import { UserType } from '../../users/graphql.ts';
+import { AccountInterface, UserType } from '../../users/graphql.ts';
 import {
   type ActorRow,
   type ServiceAccountRow,
@@ -18,8 +18,10 @@ import {
 import './types.ts';
 
 export const ServiceAccountType = entityType<ServiceAccountRow>('ServiceAccount', {
+  stored: { table: 'user_account', organization: 'service_organization_id' },
   description:
     'An account of an organization for programs, such as its CI. It has API keys and a role, but is no member: it has no e-mail address, cannot sign in to the console, and stays when the people who made it leave. To read it, a key needs any scope of the workspace API.',
+  interfaces: [AccountInterface],
   read: readServiceAccounts,
   fields: (t) => ({
     ...shown(t, serviceAccountDocument, ['name', 'role', 'createdAt', 'updatedAt']),

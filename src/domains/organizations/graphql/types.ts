@@ -87,6 +87,7 @@ const SubscriptionType = builder
   });
 
 export const OrganizationType = entityType<OrganizationRow>('Organization', {
+  stored: { table: 'organization', organization: 'id' },
   description: 'A tenant. All other records belong to an organization and are invisible to other organizations.',
   read: readOrganizations,
   fields: (t) => ({

@@ -339,6 +339,7 @@ const BatchType = builder.objectRef<EntryBatch>('SessionEntryBatch').implement({
 builder.subscriptionField('sessionEntries', (t) =>
   t.field({
     type: BatchType,
+    extensions: { access: READ_SESSIONS },
     description: withAccess(
       'Sends the entries of a session that events after `after` have begun or changed, at most 500 at once and five times a second. An entry that changes is sent again, with the same id. Ends when the session is finished. To resume, reconnect with the header `Last-Event-ID`, or set `after` to the last `lastEventId`.',
       READ_SESSIONS,

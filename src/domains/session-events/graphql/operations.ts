@@ -11,7 +11,7 @@ import {
   sessionNotFound,
   sessionReferences,
 } from '../../sessions/public.ts';
-import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
+import { filterType, inputType, usingSearch } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
@@ -93,7 +93,7 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   }),
 });
 
-const FilterInput = filterType('SessionEventFilter', sessionEventFilter);
+const FilterInput = filterType('SessionEventFilter', sessionEventFilter, usingSearch('text'));
 
 const EVENT_CONDITIONS = 'Conditions on the events. When absent, all events are included.';
 const SESSION_EVENT_LIST = listType(SessionEventType, {
@@ -149,6 +149,7 @@ export function sessionKey(given: string | number): SessionId {
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
+    extensions: { access: READ_SESSIONS },
     description: withAccess(
       'Sends the events of a session after `after`, and then each new event as it is recorded. Every event is sent once. Ends when the session is finished. To resume, reconnect with the header `Last-Event-ID`, or set `after` to the `databaseId` of the last event seen.',
       READ_SESSIONS,
@@ -184,9 +185,10 @@ async function subscribeToEvents(
   filter: SessionEventFilter,
 ) {
   const { signal, resumption } = context;
-  if (filter.text != null)
+  const searched = filter.search == null ? 'text' : 'search';
+  if (filter[searched] != null)
     throw invalid(
-      'filter.text',
+      `filter.${searched}`,
       'is not possible in a subscription, because new events are indexed after they were sent',
     );
   const last = lastSeen(context, after);
@@ -250,7 +252,7 @@ const EventTypeType = builder.objectRef<NamedRow>('SessionEventType').implement(
 
 const EVENT_TYPE_LIST = listType(EventTypeType, {
   of: 'event types',
-  filter: filterType('SessionEventTypeFilter', eventTypeFilter),
+  filter: filterType('SessionEventTypeFilter', eventTypeFilter, usingSearch('name')),
   conditions: 'Conditions on the event types. When absent, all types are included.',
   fields: { NAME: 'The event type.' },
   otherwise: { field: 'NAME', direction: 'ASC' },

@@ -7,7 +7,7 @@ import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { SessionFilterInput } from '../../sessions/graphql/operations.ts';
 import { sessionField } from '../../sessions/graphql/types.ts';
 import { type SessionMatch, searchSessions } from '../search-operations.ts';
-import { searchTextInput } from '../input.ts';
+import { searchArguments } from '../input.ts';
 import { SessionEventType, resolveEvent } from './operations.ts';
 import { shown } from '../../../core/graphql/derived-fields.ts';
 import { matchDocument } from '../documents.ts';
@@ -39,7 +39,8 @@ builder.objectField(OrganizationType, 'sessionSearch', (t) =>
       type: SessionMatchType,
       description: inGraphQL(searchSessions.declaration.description),
       args: {
-        text: t.arg.string({ required: true, description: SEARCHED_TEXT }),
+        search: t.arg.string({ description: `${SEARCHED_TEXT} Required, but for the older name \`text\`.` }),
+        text: t.arg.string({ description: 'As `search`.', deprecationReason: 'Use `search`. Removed on 2027-12-01.' }),
         filter: t.arg({
           type: SessionFilterInput,
           description: 'Conditions on the sessions. When absent, all sessions are searched.',
@@ -52,8 +53,9 @@ builder.objectField(OrganizationType, 'sessionSearch', (t) =>
         ...ownStatements(2),
       },
       resolve: ({ id: organizationId }, args, context, info) => {
-        const { text, filter, ...page } = args;
-        const { text: phrases } = parseInput(searchTextInput, { text });
+        const { text, search, filter, ...page } = args;
+        const given = parseInput(searchArguments, { search, text });
+        const phrases = given.search ?? given.text ?? [];
         const list = () => searchSessions(context, { organizationId, phrases, filter: filter ?? {}, page });
         return resolveList({ context, info, args }, organizationId, list, undefined);
       },

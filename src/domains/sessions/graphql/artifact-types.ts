@@ -5,13 +5,19 @@ import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { entityType, nodeType } from '../../../core/graphql/nodes.ts';
-import { listBelow, listType } from '../../../core/graphql/lists.ts';
+import { belowEach, listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
-import { pullRequestsBelow, readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
+import {
+  pullRequestsBelow,
+  pullRequestsOfRepositories,
+  readArtifacts,
+  readCodeRepositories,
+  readPullRequests,
+} from '../operations.ts';
 import { artifactFilter, pullRequestFilter } from '../input.ts';
 import './enums.ts';
 import { pullRequestFields } from './value-types.ts';
@@ -64,6 +70,7 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
 });
 
 export const PullRequestType = entityType<PullRequestRow>('PullRequest', {
+  stored: { table: 'pull_request' },
   description: 'A pull request that a session created.',
   read: readPullRequests,
   fields: (t) => ({
@@ -82,6 +89,7 @@ export const PullRequestType = entityType<PullRequestRow>('PullRequest', {
 });
 
 export const ArtifactType = entityType<ArtifactRow>('Artifact', {
+  stored: { table: 'artifact' },
   description: 'A result of a session, such as a plan, a file or pull requests.',
   read: readArtifacts,
   fields: (t) => ({
@@ -117,6 +125,20 @@ const PULL_REQUEST_LIST = listType(PullRequestType, {
   conditions: 'Conditions on the pull requests. When absent, all pull requests are included.',
   ...ORDERS,
 });
+
+const pullRequestsOfRepository = belowEach(PULL_REQUEST_LIST, { rows: pullRequestsOfRepositories });
+builder.objectField(CodeRepositoryType, 'pullRequests', (t) =>
+  t.connection(
+    {
+      type: PullRequestType,
+      description: 'Pull requests of the repository, of sessions that the caller can read, in the order of recording.',
+      args: PULL_REQUEST_LIST.args,
+      extensions: { ...refusable(READ_SESSION_CONTENT), ...needs<CodeRepositoryRow>('id') },
+      resolve: ({ id }, args, context, info) => pullRequestsOfRepository(id.toLowerCase(), args, context, info),
+    },
+    PULL_REQUEST_LIST.connection,
+  ),
+);
 
 builder.objectField(ArtifactType, 'pullRequests', (t) =>
   listBelow(t, PULL_REQUEST_LIST, {

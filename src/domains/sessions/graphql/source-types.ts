@@ -15,6 +15,7 @@ import { projectDocument, repositoryDocument, sourceDocument } from '../document
 /** GraphQL types for the origin of sessions. Objects that are stored in the row of a session have its id in their global id. */
 
 export const ProjectType = nodeType<ProjectRow>('Project', {
+  stored: { table: 'project' },
   description: 'A group of sessions. A runner creates it together with the first session of the project.',
   keyOf: ({ id }) => id,
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],

@@ -227,6 +227,7 @@ function peopleFields(t: Fields) {
 }
 
 export const SessionType = entityType<SessionRow>('Session', {
+  stored: { table: 'session' },
   description:
     'One run of a coding agent. All members of the organization can read a public session; only its creator and administrators can read a private one.',
   read: readSessions,

@@ -5,6 +5,7 @@ import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import type { UserId } from '../../../core/ids.ts';
+import { ActorType, resolveActor } from '../../organizations/graphql/actors.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
 import { actorField } from '../../organizations/graphql/actors.ts';
@@ -53,9 +54,17 @@ export const SessionHoldType = builder.objectRef<SessionHold>('SessionHold').imp
         'Name and address of the creator when the hold began, also when that account was deleted. Only for administrators, others get null.',
       resolve: ({ holdCreatorLabel }, _, { actor }) => (actor.organization?.role === 'admin' ? holdCreatorLabel : null),
     }),
+    holder: t.field({
+      type: ActorType,
+      nullable: true,
+      description: 'The person or service account that holds the session. Null when that account is gone.',
+      extensions: OWN_STATEMENT,
+      resolve: ({ heldById }, _, context, info) => resolveActor(context, info, heldById),
+    }),
     heldBy: t.field({
       type: UserType,
       nullable: true,
+      deprecationReason: 'Use `holder`, which has service accounts too. Removed on 2027-12-01.',
       description: holdDocument.shape.heldBy.description,
       extensions: OWN_STATEMENT,
       resolve: ({ heldById }, _, context, info) => resolveReference({ context, info }, 'User', heldById, readUsers),

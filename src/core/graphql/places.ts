@@ -1,0 +1,80 @@
+import { DomainError, invalid } from '../errors.ts';
+import { uuidsOf } from './global-ids.ts';
+import type { GraphQLContext } from './builder.ts';
+
+/** Where the objects of types are stored, to find the type and the organization of an id. */
+
+export interface Stored {
+  readonly table: string;
+  /** The column of the organization; null if no organization has the rows. By default rows of the caller's organizations are looked up. */
+  readonly organization?: string | null;
+}
+
+export interface Place {
+  readonly type: string;
+  readonly id: string;
+  readonly organizationId: string | null;
+}
+
+/** An object by its type and its key within it. */
+export interface Candidate {
+  readonly typename: string;
+  readonly key: string;
+}
+
+const tables = new Map<string, Stored>();
+
+export const storedIn = (type: string, stored: Stored): void => void tables.set(type, stored);
+
+const OWN = `with own as (select array_append(array(select organization_id from membership where user_id = $2), $3::uuid) as ids)`;
+
+const selectFrom = (type: string, { table, organization }: Stored): string =>
+  `select '${type}' as type, t.id, ${organization === undefined ? 't.organization_id' : organization === null ? 'null::uuid' : `t.${organization}`} as "organizationId" from ${table} t where t.id = any($1::uuid[])` +
+  (organization === undefined ? ' and t.organization_id = any((select ids from own)::uuid[])' : '');
+
+let statement: string | undefined;
+
+/** The types of these UUIDs, whether or not the caller may see the objects. */
+export function findPlaces({ actor, sql }: GraphQLContext, ids: readonly string[]): Promise<Place[]> {
+  statement ??= `${OWN} ${[...tables].map(([type, stored]) => selectFrom(type, stored)).join(' union all ')}`;
+  return sql.query<Place>(statement, [uuidsOf(ids), actor.userId, actor.organization?.id ?? null]);
+}
+
+/** More of the caller's organizations are not asked in one look-up. */
+const MAX_ORGANIZATIONS = 5;
+
+/**
+ * The error for each of these objects that the caller could read in another of their organizations, by its key. Only unbound keys and sign-ins
+ * can act there.
+ */
+export async function errorsElsewhere(
+  context: GraphQLContext,
+  missing: readonly Candidate[],
+  load: (
+    inner: GraphQLContext,
+    candidates: readonly Candidate[],
+  ) => Promise<(candidate: Candidate) => object | undefined>,
+): Promise<ReadonlyMap<string, Error>> {
+  const errors = new Map<string, Error>();
+  const { isBound, kind, organization } = context.actor;
+  const ids = missing.flatMap(({ key }) => uuidsOf(key.split(':')));
+  if (isBound !== false || kind === 'OAUTH_GRANT' || ids.length === 0) return errors;
+  const places = await findPlaces(context, ids);
+  const others = new Set(places.flatMap(({ organizationId }) => organizationId ?? []));
+  if (organization) others.delete(organization.id);
+  for (const other of [...others].slice(0, MAX_ORGANIZATIONS)) {
+    const actor = await context.authenticateAgain(other).catch(noRights);
+    if (!actor) continue;
+    const inOther = new Set(places.flatMap(({ id, organizationId }) => (organizationId === other ? id : [])));
+    const there = missing.filter(({ key }) => uuidsOf(key.split(':')).some((id) => inOther.has(id)));
+    const found = await load(context.with({ actor }), there);
+    for (const each of there)
+      if (found(each))
+        errors.set(each.key, invalid('', `it is in another of your organizations: send X-Organization-Id: ${other}`));
+  }
+  return errors;
+}
+
+function noRights(error: unknown): undefined {
+  if (!(error instanceof DomainError)) throw error;
+}
