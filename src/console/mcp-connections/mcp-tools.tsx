@@ -32,6 +32,10 @@ interface ToolsProps {
 export function Tools({ server, mayUse, onDone }: ToolsProps) {
   const { data, faults, isLoading, reload } = useQuery('McpServerTools', { id: server.id });
   const tools = data?.mcpServer?.tools ?? [];
+  const onChange = () => {
+    reload();
+    onDone();
+  };
   const row = (tool: Tool) => (
     <tr key={tool.name}>
       <td class="wide">
@@ -55,10 +59,10 @@ export function Tools({ server, mayUse, onDone }: ToolsProps) {
       <div class="section-head">
         <h2>Tools</h2>
         {server.viewerCanUpdate && (
-          <FormButton label="Who may use what" dialog={ChooseRules} props={{ server, onDone }} />
+          <FormButton label="Who may use what" dialog={ChooseRules} props={{ server, onDone: onChange }} />
         )}
         {server.viewerCanUpdate && tools.length > 0 && (
-          <FormButton label="Choose allowed tools" dialog={ChooseTools} props={{ server, tools, onDone }} />
+          <FormButton label="Choose allowed tools" dialog={ChooseTools} props={{ server, tools, onDone: onChange }} />
         )}
       </div>
       <Faults faults={faults} />

@@ -65,7 +65,10 @@ async function list({ key = fixture.key, url = fixture.url, path = '/v1/mcp' } =
   const { result } = JSON.parse(await responseIn(await postTo(url + path, key, LIST))) as { result: Listed };
   const prefix = `${handle()}__`;
   const names = result.tools.flatMap(({ name }) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
-  const notice = result._meta?.['workspace-gateway/notices']?.find((each) => each.handle === handle());
+  // The servers of these tests change what they say of their tools.
+  const notice = result._meta?.['workspace-gateway/notices']?.find(
+    (each) => each.handle === handle() && !each.message.includes('has changed what it says'),
+  );
   return notice ? notice.message : names;
 }
 
