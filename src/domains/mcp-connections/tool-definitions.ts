@@ -18,6 +18,9 @@ import { mcpConnectionTopic } from './topics.ts';
 /** The members of a tool by which models and people decide to call it. */
 const MEMBERS = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
+/** Characters of a definition that is stored and shown; of a larger one there is the hash. */
+const MAX_SHOWN = 32 * 1024;
+
 export interface ToolDefinition {
   readonly hash: string;
   readonly definition: unknown;
@@ -41,8 +44,13 @@ async function readDefinitions({ items }: ServerList): Promise<ReadonlyMap<strin
   }
   const hashed = new Map<string, ToolDefinition>();
   // A name that a server lists twice means all that it says of it.
-  for (const [name, given] of found)
-    hashed.set(name, { hash: await hashOfJson(given), definition: given.length > 1 ? given : given[0] });
+  for (const [name, given] of found) {
+    const isShown = JSON.stringify(given).length <= MAX_SHOWN;
+    hashed.set(name, {
+      hash: await hashOfJson(given),
+      definition: isShown ? (given.length > 1 ? given : given[0]) : null,
+    });
+  }
   return hashed;
 }
 

@@ -26,7 +26,7 @@ const DefinitionType = builder.objectRef<ConnectionTool['definition']>('McpToolD
     accepted: t.field({
       type: 'JSON',
       nullable: true,
-      description: 'What was accepted last. Null when nothing was.',
+      description: 'What was accepted last. Null when nothing was, and when it has more than 32,768 characters.',
       resolve: ({ accepted }) => accepted,
     }),
   }),
