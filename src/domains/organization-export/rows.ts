@@ -87,7 +87,7 @@ const idOf = (row: object) => String((row as { readonly id?: unknown }).id);
 
 /** A row of a list below another object also has what identifies it in the statement. */
 function withoutPlace(row: object): object {
-  const { parentId: _parentId, ...shown } = row as Readonly<Record<string, unknown>>;
+  const { parentId: _parentId, parentMark: _parentMark, ...shown } = row as Readonly<Record<string, unknown>>;
   return shown;
 }
 

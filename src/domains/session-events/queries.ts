@@ -129,6 +129,10 @@ async function readerFor(
   return reader.primary;
 }
 
+/** The id of the session `s` if it is a private one of somebody else. */
+const foreignSession = (value: ValueOf<Pick<Given, 'userId'>>) =>
+  sql<SessionId | null>`case when s.visibility = 'private' and s.creator_id is distinct from ${value('userId')}::uuid then s.id end`;
+
 /** With one session PostgreSQL selects the partition of its events while planning, with several while executing. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
 
@@ -165,6 +169,8 @@ interface Shape {
   readonly isText: boolean;
   readonly conditions: readonly Condition[];
   readonly names: readonly (keyof SessionEventRow)[];
+  /** Whether it is asked which sessions are private ones of somebody else. */
+  readonly isRecorded: boolean;
   readonly page: PageShape;
 }
 
@@ -174,17 +180,19 @@ const pages = preparedByShape<Given & PageValues, Shape>()((value, shape) => {
     names.map((name) => selectionOf(name, isText)),
   );
   const page = paged(events, EVENT_ORDERINGS[shape.page.direction], shape.page, value);
-  // A single session's id is set in the rows: they have a place for it, which says whether it is private.
-  const sessionId = isOne ? sql`case when s.visibility = 'private' then s.id end` : sql.ref('s.id');
+  // A single session's id is set in the rows: they have a place for it, which says whether it is a private one of somebody else.
+  const sessionId = isOne ? foreignSession(value) : sql.ref('s.id');
+  const foreign = isOne ? [] : [foreignSession(value).as('foreignId')];
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
   return readableSessions(role, value, isOne)
     .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
     .select([...names.map((name) => sql.ref(`page.${name}`).as(name as string)), sessionId.as('sessionId')])
+    .select(shape.isRecorded ? foreign : [])
     .$castTo<PageRow>();
 });
 
 /** A row of a page. For a session without events all other columns are null. */
-type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
+type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId; foreignId?: SessionId | null };
 
 /** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function pagesOfEvents(
@@ -200,16 +208,20 @@ export function pagesOfEvents(
   // The id of the session is already known.
   const names = withColumns<SessionEventRow>(selected, COLUMNS, 'id').filter((name) => name !== 'sessionId');
   const conditions = namesOf(filter);
+  // Ids alone are only counted.
+  const isRecorded = !isAudited && role === 'admin' && names.length > 1;
   const read = async (sessionIds: readonly SessionId[]) => {
     const reader = await readerFor(context, filter, sessionIds);
     const [only] = sessionIds.length === 1 ? sessionIds : [];
     const isOne = only !== undefined;
-    const shape = { role, isOne, isText: reader.isTransaction, conditions, names, page: plan.shape };
+    const shape = { role, isOne, isText: reader.isTransaction, conditions, names, isRecorded, page: plan.shape };
     const statement = pages(shape, { ...filter, ...plan.values, ...caller, sessionIds });
     const found = await reader.page(statement, { maxBytes, isJson: true, isAnswered });
-    const mayBePrivate = !isOne || found.rows.some(({ sessionId }) => Boolean(sessionId));
-    // Ids alone are only counted.
-    if (mayBePrivate && !isAudited && names.length > 1) await recordPrivateReads(context, sessionIds);
+    if (isRecorded)
+      await recordPrivateReads(
+        context,
+        found.rows.flatMap(({ sessionId, foreignId }) => (isOne ? sessionId : foreignId) ?? []),
+      );
     if (isOne) for (const row of found.rows) row.sessionId = only;
     return found;
   };
@@ -278,13 +290,14 @@ export async function findEvents(
         join.onRef('s.id', '=', 'e.session_id').onRef('s.organization_id', '=', 'e.organization_id'),
       )
       .where(within(readableBy(callerOf(actor)), 's'))
-      .select(names.map((name) => selectionOf(name, true))),
+      .select(names.map((name) => selectionOf(name, true)))
+      .select(foreignSession(() => sql`${actor.userId}`).as('foreignId')),
   );
   // The selected columns have the names of the row's properties.
-  const found = rows as unknown as SessionEventRow[];
+  const found = rows as unknown as (SessionEventRow & { foreignId: SessionId | null })[];
   await recordPrivateReads(
     context,
-    found.map(({ sessionId }) => sessionId),
+    found.flatMap(({ foreignId }) => foreignId ?? []),
   );
   return found;
 }

@@ -2,6 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { groupBy } from '../../core/arrays.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import type { Value } from '../../core/postgres/reading/conditions.ts';
 import { defineList, tablesOf } from '../../core/postgres/reading/lists.ts';
 import {
   type Readable,
@@ -66,9 +67,13 @@ const ofArtifacts = ofSessions.innerJoin('pull_request as r', (join) =>
   join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
 );
 
+/** The id of the session `s` if it is a private one of somebody else. */
+const foreignSession = (value: Value) =>
+  sql<SessionId | null>`case when s.visibility = 'private' and s.creator_id is distinct from ${value('callerId')}::uuid then s.id end`;
+
 /** The pull requests of sessions that the caller can read. */
 export const PULL_REQUESTS = defineList<
-  PullRequestRow,
+  PullRequestRow & { readonly foreignSessionId?: SessionId | null },
   PullRequestFilter & { readonly sessionId?: SessionId },
   PullRequestOrderField
 >()(ofArtifacts, {
@@ -80,9 +85,12 @@ export const PULL_REQUESTS = defineList<
     own: tablesOf(db.selectFrom('pull_request as r')),
     parents: tablesOf(ofSessions),
     parentId: 'a.id',
+    mark: foreignSession,
   },
+  expressions: { foreignSessionId: foreignSession },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   reachAlias: 's',
+  values: ({ actor }) => ({ callerId: actor.userId }),
   filter: ({ is, oneOf, between }) => ({
     sessionId: (sessionId) => sql`s.id = ${sessionId}`,
     statuses: oneOf('status'),
@@ -96,17 +104,18 @@ export const PULL_REQUESTS = defineList<
 
 /** The same below the repository that each names, whose id is free text of a JSON object. */
 export const PULL_REQUESTS_OF_REPOSITORY = defineList<
-  PullRequestRow & { readonly repositoryId?: string },
+  PullRequestRow & { readonly repositoryId?: string; readonly foreignSessionId?: SessionId | null },
   PullRequestFilter,
   PullRequestOrderField
 >()(ofArtifacts, {
   name: 'REPOSITORY_PULL_REQUEST',
   alias: 'r',
   columns: PULL_REQUEST_COLUMNS,
-  expressions: { repositoryId: `lower(r.code_repository ->> 'id')` },
+  expressions: { repositoryId: `lower(r.code_repository ->> 'id')`, foreignSessionId: foreignSession },
   below: { parent: 'repositoryId', isText: true },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   reachAlias: 's',
+  values: ({ actor }) => ({ callerId: actor.userId }),
   filter: ({ is, oneOf, between }) => ({
     statuses: oneOf('status'),
     isDraft: is('isDraft'),

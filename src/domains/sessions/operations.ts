@@ -8,14 +8,7 @@ import { type OperationContext, defineOperation, guarded, requireAuthority } fro
 import { auditEntry, newValues } from '../../core/audit.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import type {
-  ArtifactId,
-  McpConnectionId,
-  OrganizationId,
-  ProjectId,
-  PullRequestId,
-  SessionId,
-} from '../../core/ids.ts';
+import type { McpConnectionId, OrganizationId, ProjectId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
@@ -27,7 +20,7 @@ import {
   type PullRequestRow,
   findCodeRepositories,
 } from './artifact-queries.ts';
-import { Session, SessionStream, type SessionTables } from './entity.ts';
+import { PULL_REQUEST_COLUMNS, Session, SessionStream, type SessionTables } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange, sessionNotFound } from './policy.ts';
 import {
@@ -42,7 +35,7 @@ import {
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
-import { recordPrivateReads, recordReadsOfDiffs } from './private-reads.ts';
+import { recordPrivateReads } from './private-reads.ts';
 
 /** The sessions with these ids that the caller can read, in any order, with the selected columns or all. */
 export const readSessions = guarded(
@@ -110,12 +103,12 @@ export const readPullRequests = guarded(
   READ_SESSIONS,
   async (context: OperationContext, ids: readonly PullRequestId[], selected?: Columns<PullRequestRow>) => {
     const hasDiff = !selected || selected.includes('diff');
-    const rows = await PULL_REQUESTS.find(context, ids, hasDiff && selected ? [...selected, 'artifactId'] : selected);
-    if (hasDiff)
-      await recordReadsOfDiffs(
-        context,
-        rows.map(({ artifactId }) => artifactId),
-      );
+    const asked = [...(selected ?? PULL_REQUEST_COLUMNS), ...(hasDiff ? (['foreignSessionId'] as const) : [])];
+    const rows = await PULL_REQUESTS.find(context, ids, asked);
+    await recordPrivateReads(
+      context,
+      rows.flatMap(({ foreignSessionId }) => foreignSessionId ?? []),
+    );
     return rows;
   },
 );
@@ -131,7 +124,13 @@ export const pullRequestsBelow = {
     const [, selected] = asked;
     if (selected && !selected.includes('diff')) return pages;
     return async (ids) => {
-      const [found] = await Promise.all([pages(ids), recordReadsOfDiffs(context, ids as readonly ArtifactId[])]);
+      const found = await pages(ids);
+      // The list adds it to each row.
+      const rows = [...found.values()].flatMap((page) => page.rows as readonly { parentMark?: SessionId | null }[]);
+      await recordPrivateReads(
+        context,
+        rows.flatMap(({ parentMark }) => parentMark ?? []),
+      );
       return found;
     };
   },
@@ -145,12 +144,15 @@ export const pullRequestsOfRepositories = {
     asked: Parameters<typeof PULL_REQUESTS.pagesBelow>[1],
     selected: Columns<PullRequestRow>,
   ): ReturnType<typeof PULL_REQUESTS.pagesBelow> => {
-    const pages = PULL_REQUESTS_OF_REPOSITORY.pagesBelow(context, asked, selected && [...selected, 'artifactId']);
-    if (selected && !selected.includes('diff')) return pages;
+    if (selected && !selected.includes('diff')) return PULL_REQUESTS_OF_REPOSITORY.pagesBelow(context, asked, selected);
+    const columns = [...(selected ?? PULL_REQUEST_COLUMNS), 'foreignSessionId'] as const;
+    const pages = PULL_REQUESTS_OF_REPOSITORY.pagesBelow(context, asked, columns);
     return async (ids) => {
       const found = await pages(ids);
-      const artifactIds = [...found.values()].flatMap(({ rows }) => rows.map(({ artifactId }) => artifactId));
-      await recordReadsOfDiffs(context, [...new Set(artifactIds)]);
+      await recordPrivateReads(
+        context,
+        [...found.values()].flatMap(({ rows }) => rows.flatMap(({ foreignSessionId }) => foreignSessionId ?? [])),
+      );
       return found;
     };
   },

@@ -1,15 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { sql } from 'kysely';
 import { type AuditTables, auditEntry, recordAudits } from '../../core/audit.ts';
-import type { ArtifactId, SessionId } from '../../core/ids.ts';
+import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { lockName } from '../../core/postgres/advisory-lock.ts';
-import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { SessionTables } from './entity.ts';
 import { callerOf } from './policy.ts';
-
-const db = queriesOn<SessionTables>();
 
 /** The operation of the entries. */
 export const READ_PRIVATE_SESSION = 'readPrivateSession';
@@ -58,30 +56,5 @@ export async function recordPrivateReads(context: OperationContext, sessionIds: 
     );
     return sessions;
   });
-  for (const { id } of found) known.set(keyOf(id), true);
-}
-
-/** The same for the diffs below these artifacts. */
-export async function recordReadsOfDiffs(context: OperationContext, artifactIds: readonly ArtifactId[]): Promise<void> {
-  const { role, userId, organizationId } = callerOf(context.actor);
-  const known = context.caches.of(newKnown);
-  const keyOf = (id: ArtifactId) => `${userId} ${id} ${context.now().toISOString().slice(0, 10)}`;
-  const unknown = artifactIds.filter((id) => !known.has(keyOf(id)));
-  if (role !== 'admin' || unknown.length === 0) return;
-  const found = await context.sql.all(
-    db
-      .selectFrom('artifact as a')
-      .innerJoin('session as s', (join) =>
-        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
-      )
-      .select(['a.id', 's.id as sessionId'])
-      .where('a.id', '=', anyOf('uuid', unknown))
-      .where('a.organization_id', '=', organizationId)
-      .where('s.visibility', '=', 'private'),
-  );
-  await recordPrivateReads(
-    context,
-    found.map(({ sessionId }) => sessionId),
-  );
   for (const { id } of found) known.set(keyOf(id), true);
 }

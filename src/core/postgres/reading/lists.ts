@@ -84,6 +84,8 @@ interface Below<Name extends string> {
   readonly own?: Rows;
   readonly parents?: Rows;
   readonly parentId?: string;
+  /** What each row of `pagesBelow` also says of its parent, as `parentMark`. It is a column of `parents`. */
+  readonly mark?: (value: Value) => RawBuilder<unknown>;
 }
 
 export interface Asked<Filter, Field extends string> {
@@ -239,7 +241,7 @@ export class List<Row extends object, Filter extends object, Field extends strin
   readonly #pagesBelow = preparedByShape<Values & PageValues, Paged>()(
     (value, { page, field, names, reach, given }) => {
       const ordering = this.#ordering(field, page);
-      const { own, parents, parentId = '', parent, isText = false } = this.#below;
+      const { own, parents, parentId = '', parent, isText = false, mark } = this.#below;
       const { alias, reachAlias = alias } = this.#declaration;
       const reached = withPlaceholders(reach, value);
       const rows = own?.where(within(organizationOf(reached), alias)) ?? this.#rows.where(within(reached, alias));
@@ -248,13 +250,13 @@ export class List<Row extends object, Filter extends object, Field extends strin
       );
       const ids = sql`${value('parentIds')}::uuid[]`;
       const readable = parents
-        ?.select(sql.ref(parentId).as('id'))
+        ?.select([sql.ref(parentId).as('id'), ...(mark ? [mark(value).as('mark')] : [])])
         .where(sql<SqlBool>`${sql.ref(parentId)} = any(${ids})`)
         .where(within(reached, reachAlias));
       return db
         .selectFrom(sql<{ id: string }>`(${readable ?? sql`select unnest(${ids}) as id`})`.as<'parent'>(sql`parent`))
         .crossJoinLateral(sql<Row>`${paged(list, ordering, page, value)}`.as<'child'>(sql`child`))
-        .select('parent.id as parentId')
+        .select(['parent.id as parentId', ...(mark ? [sql.ref('parent.mark').as('parentMark')] : [])])
         .selectAll('child')
         .orderBy('parent.id')
         .orderBy(sql.join(orderIn('child', ordering, page)))
