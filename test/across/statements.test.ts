@@ -166,7 +166,14 @@ function countAt(data: unknown, path: readonly string[]): number {
   return name === undefined ? 1 : countAt((data as Record<string, unknown>)[name], rest);
 }
 
-const FOUND_BY_ID: ReadonlySet<string> = new Set(['Query.node', 'AuditEntry.target']);
+const FOUND_BY_ID: ReadonlySet<string> = new Set([
+  'Query.node',
+  'AuditEntry.target',
+  'FeedEntry.subject',
+  'DeletionJob.subject',
+  'UsageReportRow.subject',
+  'SessionCount.subject',
+]);
 
 const OTHER_ORGANIZATION = /^a request acts in one organization: send the header X-Organization-Id/;
 
@@ -199,6 +206,12 @@ async function measure(
 const MEASURED_BELOW: Readonly<Record<string, readonly string[]>> = {
   Organization: ['Query', 'Viewer', 'OrganizationConnection'],
   Session: ['Query', 'SessionConnection'],
+  SessionConnection: ['Organization'],
+  AuditEntryConnection: ['Organization'],
+  PullRequestConnection: ['Artifact'],
+  Webhook: ['Query', 'WebhookConnection'],
+  FeedEntry: ['FeedEntryConnection'],
+  EventProperty: ['EventDefinition'],
   SessionEventConnection: ['Session', 'ToolCall'],
   SessionSubagent: ['Query', 'ToolCall'],
   ...Object.fromEntries(
