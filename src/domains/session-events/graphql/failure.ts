@@ -1,5 +1,5 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder, ownStatements } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
@@ -9,14 +9,14 @@ import { failuresOf } from '../failure.ts';
 import { SessionEventType, resolveEvent } from './operations.ts';
 
 const NULL = 'Null unless the session has failed, and when none of its last 1,000 entries has.';
-const extensions = { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<SessionRow>('id', 'state') };
+const extensions = { ...refusable(READ_SESSIONS), ...needs<SessionRow>('id', 'state') };
 
 builder.objectFields(SessionType, (t) => ({
   failureReason: t.string({
     nullable: true,
     description: `Why the session failed, in one line: its last failed call, or error of the provider. ${NULL}`,
     args: excerptArguments,
-    extensions,
+    extensions: { ...OWN_STATEMENT, ...extensions },
     resolve: async ({ id, state }, args, context, info) => {
       if (state !== 'failed') return null;
       const failure = await resolveBatched({ context, info }, id, failuresOf(context));
@@ -27,7 +27,7 @@ builder.objectFields(SessionType, (t) => ({
     type: SessionEventType,
     nullable: true,
     description: `The event that says why the session failed. ${NULL}`,
-    extensions,
+    extensions: { ...ownStatements(2), ...extensions },
     resolve: async ({ id, state }, _, context, info) => {
       if (state !== 'failed') return null;
       const failure = await resolveBatched({ context, info }, id, failuresOf(context));

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { shown } from '../../../core/graphql/derived-fields.ts';
-import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { type GraphQLContext, OWN_STATEMENT, builder, ownStatements } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
 import { invalid } from '../../../core/errors.ts';
@@ -299,7 +299,7 @@ builder.objectField(OrganizationType, 'sessionsDeletionPreview', (t) =>
       'What the deletion of these sessions would delete now. Sessions that the caller cannot change are left out.',
     args: { sessionIds: t.arg.idList({ required: true, description: 'Ids of the sessions, 1 to 100.' }) },
     validate: acceptingIds(sessionReferences, { sessionIds: 'Session' }),
-    extensions: { ...OWN_STATEMENT, ...refusable(WRITE_SESSIONS, { actingOrganization: true }) },
+    extensions: { ...ownStatements(2), ...refusable(WRITE_SESSIONS, { actingOrganization: true }) },
     resolve: (_, { sessionIds }, context) => readSessionsDeletionPreview(context, sessionIds as SessionId[]),
   }),
 );
