@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   type GraphQLField,
   getNamedType,
@@ -68,6 +69,15 @@ const QUERIES: Readonly<Record<string, (selection: string) => string>> = {
   // Whoever records a session gets it in the answer, without a scope for reading.
   Session: (selection) =>
     `mutation { createSession(input: { title: "S" }) { ... on CreateSessionPayload { session { __typename ${selection} } } } }`,
+  Project: (selection) =>
+    `mutation { createSession(input: { title: "S", project: { id: "${randomUUID()}", name: "P" } }) { ... on CreateSessionPayload { session { project { __typename ${selection} } } } } }`,
+  User: (selection) => `{ viewer { user { __typename ${selection} } } }`,
+  ServiceAccount: (selection) =>
+    `mutation { createServiceAccount(input: { name: "${randomUUID()}" }) { ... on CreateServiceAccountPayload { serviceAccount { __typename ${selection} } } } }`,
+  McpServer: (selection) =>
+    `mutation { createMcpServer(input: { stdio: { name: "${randomUUID()}", command: "mcp" } }) { ... on CreateMcpServerPayload { mcpServer { __typename ${selection} } } } }`,
+  CodeRepository: (selection) =>
+    `mutation { recordPullRequest(input: { artifactId: "${artifactId}", ${PULL_REQUEST} }) { ... on RecordPullRequestPayload { pullRequest { codeRepository { __typename ${selection} } } } } }`,
   Artifact: (selection) =>
     `mutation { recordArtifact(input: { sessionId: "${sessionId}", type: PLAN }) { ... on RecordArtifactPayload { artifact { __typename ${selection} } } } }`,
   PullRequest: (selection) =>

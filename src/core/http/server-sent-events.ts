@@ -1,4 +1,4 @@
-import { prefers } from './accept.ts';
+import { chooseMediaType, prefers } from './accept.ts';
 import { type HttpAnswer, type HttpHeaders, answerWith } from './messages.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), as the live tail and GraphQL subscriptions send them. */
@@ -70,6 +70,12 @@ export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () 
 
 /** Whether the client asks for a stream instead of a page. */
 export const wantsStream = (headers: HttpHeaders): boolean => prefers(EVENT_STREAM, headers);
+
+/** Whether the client accepts a stream, in whatever order it names what it accepts. Clients of MCP name JSON first. */
+export function acceptsStream(headers: HttpHeaders): boolean {
+  const accept = headers.get('accept') ?? '';
+  return accept.toLowerCase().includes(EVENT_STREAM) && chooseMediaType(accept, [EVENT_STREAM]) !== undefined;
+}
 
 /** The last event of a stream that has failed, since its HTTP status is already sent. */
 export const writeError = (message: string): string =>

@@ -1,7 +1,7 @@
 import type { Server } from '@modelcontextprotocol/server';
 import { mcpServer } from '../mcp-packages.ts';
 import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from './messages.ts';
-import { wantsStream } from './server-sent-events.ts';
+import { acceptsStream } from './server-sent-events.ts';
 
 /** Answers one message of an MCP client, which has been parsed. */
 export type AnswerMcp<Call> = (request: HttpRequest, message: unknown, call: Call) => Promise<HttpAnswer>;
@@ -29,7 +29,7 @@ export function statelessMcp<Call>(serverFor: (call: Call) => Server): AnswerMcp
     const type = response.headers.get('content-type');
     const text = await response.text();
     const { status } = response;
-    const event = wantsStream(request.headers) ? undefined : /^data: (.*)$/m.exec(text)?.[1];
+    const event = acceptsStream(request.headers) ? undefined : /^data: (.*)$/m.exec(text)?.[1];
     if (event !== undefined) return answerJsonText(event, { status });
     const headers = type === null ? undefined : { 'Content-Type': type };
     return answerWith(text === '' ? null : text, { status, headers });

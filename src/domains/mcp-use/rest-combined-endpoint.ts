@@ -1,7 +1,7 @@
 import { mcpServer } from '../../core/mcp-packages.ts';
 import { ConflictError } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
-import { EVENT_STREAM_HEADERS, wantsStream } from '../../core/http/server-sent-events.ts';
+import { EVENT_STREAM_HEADERS, acceptsStream } from '../../core/http/server-sent-events.ts';
 import { statelessMcp } from '../../core/http/stateless-mcp.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
@@ -195,7 +195,7 @@ function answerList(
   const response = JSON.stringify({ jsonrpc: '2.0', id: message.id, result });
   const { _meta } = message.params;
   const wantsNotices = !isModernClient || (isObject(_meta) && LEVELS_WITH_WARNINGS.has(_meta[LOG_LEVEL]));
-  if (notices.length === 0 || !wantsNotices || !wantsStream(request.headers)) return jsonRpc(response);
+  if (notices.length === 0 || !wantsNotices || !acceptsStream(request.headers)) return jsonRpc(response);
   const logged = notices.map(({ handle, message: text }) =>
     JSON.stringify({
       jsonrpc: '2.0',
@@ -289,7 +289,7 @@ async function whenReady(
     () => void (isOver = true),
   );
   const settles = () => settlesWithin(Promise.race([over, notifications.arrival]), upstreamPingMs);
-  if (!wantsStream(request.headers)) await over;
+  if (!acceptsStream(request.headers)) await over;
   else await settles();
   if (isOver) return jsonRpc(await response);
 

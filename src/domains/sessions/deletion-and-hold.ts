@@ -98,7 +98,6 @@ export const markSessionHandled = defineOperation({
   errors: [NotFoundError],
   run: async ({ em, actor, now }, { sessionId, isHandled }) => {
     const session = await lockSession(em, actor, sessionId, 'session', requireReadable);
-    if (!isHandled && session.handledAt == null) return unchanged(session);
     const at = now();
     em.assign(session, {
       handledBy: isHandled ? actor.userId : null,

@@ -148,12 +148,7 @@ const WebhookType = entityType<WebhookRow>('Webhook', {
 });
 
 builder.objectFields(DeliveryType, (t) => ({
-  webhook: referenceTo(WebhookType, readWebhooks)(
-    t,
-    'webhookId',
-    'The webhook. Null when it was deleted.',
-    MANAGE_WEBHOOKS,
-  ),
+  webhook: referenceTo(WebhookType, readWebhooks)(t, 'webhookId', 'The webhook. Null when it was deleted.'),
   feedEntry: t.field({
     type: FeedEntryType,
     nullable: true,

@@ -116,7 +116,6 @@ describe('node and nodes', () => {
       toGlobalId(`${mine.id}\0`),
       toGlobalId(mine.id, 'Missing'),
       toGlobalId(mine.id, '__proto__'),
-      mine.id,
       '',
       toGlobalId(mine.id.toUpperCase()),
     ];

@@ -26,6 +26,7 @@ export const sessions: Cases = {
     body: () => ({}),
     target: 'Session',
   },
+  unmarkSessionHandled: { operation: 'markSessionHandled', target: 'Session' },
   deleteSession: { input: ({ sessionId }) => ({ sessionId }), target: 'Session' },
   recordArtifact: { input: ({ sessionId }) => ({ sessionId, type: 'PLAN' }), target: 'Session' },
   recordPullRequest: { input: ({ artifactId }) => pullRequestInput(artifactId), target: 'Session' },

@@ -50,6 +50,13 @@ export async function setHold(gateway: TestGateway, { sessionId, callers }: Reco
   else await gateway.rest('DELETE', path, { key });
 }
 
+const MANIFEST_PATH = '/v1/operation-manifests';
+const OPERATIONS = { role: 'query Role { viewer { role } }' };
+
+/** Publishes the manifest of the references again, after it was retired. */
+export const publishManifest = (gateway: TestGateway, { callers }: Recorded) =>
+  gateway.rest('POST', MANIFEST_PATH, { key: callers.admin.key, body: { ...MANIFEST, operations: OPERATIONS } });
+
 /** Creates one object of each kind. Their names begin with the mark. */
 export async function recordObjects(
   gateway: TestGateway,
@@ -87,8 +94,7 @@ export async function recordObjects(
     key,
     `${mark}-${randomUUID()}@example.com`,
   );
-  const operations = { role: 'query Role { viewer { role } }' };
-  const manifest = await create<{ id: string }>('/v1/operation-manifests', { ...MANIFEST, operations });
+  const manifest = await create<{ id: string }>(MANIFEST_PATH, { ...MANIFEST, operations: OPERATIONS });
   const [entry] = await gateway.dependencies.sql.query<{ key: string }>(
     `select ${OCCURRED} as key from audit_entry where organization_id = $1 limit 1`,
     [organizationId],
