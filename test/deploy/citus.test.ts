@@ -54,6 +54,7 @@ const LOCAL: Readonly<Record<string, string>> = {
   invitation: 'is found by the hash of its code and by an address',
   mcp_authorization: 'is found by the hash of its state',
   mcp_token_revocation: 'is found by its age',
+  mcp_tool_definitions: 'belongs to a connection, and is read with it',
   mcp_used_handle: 'is found by its age',
   operation_manifest: 'is found by client and version',
   published_document: 'is found by its id',
