@@ -83,6 +83,9 @@ const onErrorOf =
     if (!isDatabaseAway(error)) log.error({ err: error }, message);
   };
 
+/** Appends of this time are folded together. */
+const FOLD_DELAY_MS = 50;
+
 /** Folds what this process appends, behind the answers. The pause is only before it is tried again. */
 export function startFolding(dependencies: Dependencies): BackgroundLoop {
   const { sql, unfolded, timing } = dependencies;
@@ -90,6 +93,14 @@ export function startFolding(dependencies: Dependencies): BackgroundLoop {
     pauseMs: timing.indexPauseMs,
     onError: onErrorOf(dependencies, 'folding appended events failed; it is tried again'),
   });
-  unfolded.onMore = () => loop.wake();
+  let isDue = false;
+  unfolded.onMore = () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      loop.wake();
+    }, FOLD_DELAY_MS).unref();
+  };
   return loop;
 }

@@ -89,7 +89,8 @@ builder.objectField(OrganizationType, 'usageReport', (t) =>
       filter: t.arg({ type: UsageFilterInput, description: 'When absent, everything is summed.' }),
     },
     validate: usageReportInput,
-    extensions: { ...OWN_STATEMENT, ...refusable(readUsageReport.access, { actingOrganization: true }) },
+    // The second one reads the names of what the rows are about.
+    extensions: { ...ownStatements(2), ...refusable(readUsageReport.access, { actingOrganization: true }) },
     // The validation has put the one that is given there.
     resolve: async (_, { from, before, groupBy, filter }, context) => {
       const { rows, totals } = await readUsageReport(context, { from, before: before ?? '', groupBy, filter });
