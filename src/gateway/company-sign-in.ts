@@ -6,7 +6,7 @@ import { ConfigurationError } from '../core/config.ts';
 import type { HttpHeaders } from '../core/http/messages.ts';
 import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
-import { causesOf, notFound } from '../core/errors.ts';
+import { NotFoundError, causesOf } from '../core/errors.ts';
 import type { ApiKeyId } from '../core/ids.ts';
 import { apiKeyTopic, readIdToken } from '../domains/api-keys/public.ts';
 import {
@@ -168,7 +168,7 @@ export class CompanySignIn {
 
   /** Ends what a logout token of the provider names. @throws OidcError; NotFoundError without OIDC_LOGOUT */
   async logOut(token: string, request: SignInRequest): Promise<void> {
-    if (!this.settings?.logout) throw notFound('page');
+    if (!this.settings?.logout) throw new NotFoundError('page not found');
     const { database, sql, notifier, now, newId } = this.#dependencies;
     const logout = { ...(await this.#required().readLogout(token)), issuer: this.settings.issuer };
     const ended = await database.em

@@ -220,6 +220,19 @@ test('what each running session does, and why each of the latest failed, is besi
   expect(problems).toEqual([]);
 });
 
+test('the failed sessions that need a person are a list of their own', async () => {
+  const { page, problems } = await site.open('/sessions?needs=yes', { key });
+  await page.getByRole('list', { name: 'Filters that are set' }).getByText('Needs a person').waitFor();
+  const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
+    key,
+    '{ viewer { organization { sessions(filter: { needsPerson: true }) { totalCount } } } }',
+  );
+  const many = data?.viewer.organization.sessions.totalCount ?? 0;
+  expect(many).toBeGreaterThan(0);
+  await expectListed(page, many);
+  expect(problems).toEqual([]);
+});
+
 test('costs are downloaded as CSV, by the chosen group', async () => {
   const { page, problems } = await site.open('/overview?by=CREATOR', { key });
   const [file] = await Promise.all([

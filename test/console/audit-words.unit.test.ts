@@ -2,13 +2,14 @@ import { expect, test } from 'vitest';
 import { OPERATION_WORDS, changeOf } from '../../src/console/audit-log/audit-words.ts';
 import { routes } from '../../src/gateway/modules.ts';
 
-/** A read, messages that are passed to MCP servers, which the audit log names by the call of a tool, and another path of an operation. */
+/** A read, messages that are passed to MCP servers, which the audit log names by the call of a tool, and other paths of an operation. */
 const UNNAMED = [
   'endMcpSession',
   'previewOrganizationInvitation',
   'sendMcpMessage',
   'sendOwnMcpMessage',
   'sendSessionMcpMessage',
+  'unmarkSessionHandled',
   'updateEventPropertyByPath',
 ];
 

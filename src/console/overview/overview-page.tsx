@@ -111,7 +111,7 @@ function Figures({ organization, days, from, others }: FiguresProps) {
     ['Cost', costOf(usage?.totals.costUsd), '#by', before(costOf(earlier?.totals.costUsd))],
     ['Tokens', tokensIn(usage?.totals), '#by', before(tokensIn(earlier?.totals))],
     ['Run now', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
-    ['Failed', countOf(failed?.totalCount), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
+    ['Failed', countOf(sumOf(created ?? [], 'failed')), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
     ['Need a person', countOf(failures + others), '#needs', 'failed sessions included'],
   ] as const;
   return (

@@ -4,12 +4,13 @@ import { Icon } from '../parts/icons.tsx';
 import { sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Time } from '../parts/parts.tsx';
-import { Latest } from '../sessions/session-latest.tsx';
+import { Latest, activityIn } from '../sessions/session-latest.tsx';
 
 /** What runs now, and what needs a person. */
 
 type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
-type Listed = NonNullable<Organization['running']>['nodes'];
+type Running = NonNullable<Organization['running']>;
+type Failed = NonNullable<Organization['failed']>;
 
 interface Need {
   readonly kind: 'connection' | 'webhook' | 'warning';
@@ -76,38 +77,52 @@ export function Work({ organization: { running, failed }, from, needs }: WorkPro
             </li>
           ))}
         </ul>
-        <Sessions sessions={failures} icon="failed" />
-        <More list={failed} href={sessionsOf({ state: 'FAILED', from })} words="failed sessions" />
+        <Sessions sessions={failures} icon="failed" textOf={({ failureReason }) => failureReason} />
+        <More list={failed} href={sessionsOf({ needs: 'yes', from })} words="failed sessions" />
       </section>
       <section class="panel" aria-labelledby="running">
         <h2 id="running">Runs now</h2>
         {running?.nodes.length === 0 && <p class="soft">No session is running.</p>}
-        <Sessions sessions={running?.nodes ?? []} icon="running" />
+        <Sessions
+          sessions={running?.nodes ?? []}
+          icon="running"
+          textOf={({ entries }) => activityIn(entries?.nodes ?? [])}
+        />
         <More list={running} href={sessionsOf({ state: 'IN_PROGRESS' })} words="running sessions" />
       </section>
     </div>
   );
 }
 
-const Sessions = ({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }) => (
+interface SessionsProps<Listed> {
+  readonly sessions: readonly Listed[];
+  readonly icon: 'failed' | 'running';
+  readonly textOf: (session: Listed) => string | null | undefined;
+}
+
+const Sessions = <Listed extends Running['nodes'][number] | Failed['nodes'][number]>({
+  sessions,
+  icon,
+  textOf,
+}: SessionsProps<Listed>) => (
   <ul class="plain-list">
-    {sessions.map(({ databaseId, title, agent, lastSeenAt, entries }) => (
-      <li key={databaseId}>
+    {sessions.map((session) => (
+      <li key={session.databaseId}>
         <Icon name={icon} tone={icon === 'failed' ? 'bad' : 'busy'} />
-        <a href={`/sessions/${databaseId}`} dir="auto">
-          {title}
+        <a href={`/sessions/${session.databaseId}`} dir="auto">
+          {session.title}
         </a>{' '}
         <span class="soft">
-          <bdi>{agent ?? 'no agent'}</bdi>, <Time at={lastSeenAt} />
+          <bdi>{session.agent ?? 'no agent'}</bdi>, <Time at={session.lastSeenAt} />
         </span>
-        {entries && entries.nodes.length > 0 && <Latest entries={entries.nodes} hasFailed={icon === 'failed'} />}
+        <Latest text={textOf(session)} hasFailed={icon === 'failed'} />
       </li>
     ))}
   </ul>
 );
 
 interface MoreProps {
-  readonly list: Organization['running'];
+  readonly list: Organization['running'] | Organization['failed'];
   readonly href: string;
   readonly words: string;
 }

@@ -27,8 +27,7 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
-/** What a session does, or why it failed, is in its latest entries. Its latest error can be far before them. */
-const WORKING = `id databaseId title agent lastSeenAt entries(last: 5) { nodes { ${entryOf(1000)} } }`;
+const LISTED = 'id databaseId title agent lastSeenAt';
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 
@@ -75,6 +74,11 @@ export const OPERATIONS = {
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
     }
+  }`,
+
+  /** Why it failed, and the entry that says so. */
+  SessionFailure: `query SessionFailure($id: ID!) {
+    session(id: $id) { id failureReason(maxLength: 1000) entries(last: 1, filter: { isFailed: true }) { nodes { id databaseId } } }
   }`,
 
   FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChange(filter: $filter) { __typename ... on SessionChanged { session { id } } ... on SessionLeft { sessionId } } }`,
@@ -356,8 +360,8 @@ export const OPERATIONS = {
       earlier: usageReport(from: $before, before: $from) { totals { costUsd inputTokens outputTokens } }
       days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
       tools: usageReport(from: $from, before: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
-      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
-      failed: sessions(first: 5, filter: { needsPerson: true, createdFrom: $since }) { totalCount nodes { ${WORKING} } }
+      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${LISTED} entries(last: 5) { nodes { ${entryOf(1000)} } } } }
+      failed: sessions(first: 5, filter: { needsPerson: true, createdFrom: $since }) { totalCount nodes { ${LISTED} failureReason(maxLength: 1000) } }
     } }
   }`,
 

@@ -21,6 +21,7 @@ export type Fields = Readonly<
     | 'visibility'
     | 'pinned'
     | 'held'
+    | 'needs'
     | 'seen'
     | 'from'
     | 'to'
@@ -72,6 +73,7 @@ export function SessionFilters({ fields }: FieldsProps) {
       <InputField label="Last recorded from" type="date" {...given('seen')} />
       <CheckField label="Pinned" {...given('pinned')} />
       <CheckField label="Held" {...given('held')} />
+      <CheckField label="Needs a person" {...given('needs')} />
     </div>
   );
 }
@@ -97,6 +99,7 @@ export function SessionChips({ fields }: FieldsProps) {
     seen: (value) => `Last recorded from ${day(value)}`,
     pinned: () => 'Pinned',
     held: () => 'Held',
+    needs: () => 'Needs a person',
   };
   return <FilterChips fields={fields} words={words} />;
 }

@@ -1,20 +1,16 @@
 import { editsOf } from './edits.ts';
 import { visibleText } from '../parts/markup.ts';
 import { summaryOf } from './timeline-body.tsx';
-import { type Entry, type TimelineItem, itemOf } from './timeline.ts';
-import { failureIn } from './session-failure.ts';
+import { type Entry, itemOf } from './timeline.ts';
 
 interface LatestProps {
-  /** The latest entries of the session. */
-  readonly entries: readonly Entry[];
+  readonly text: string | null | undefined;
   readonly hasFailed: boolean;
 }
 
 /** What a session does, or why it failed, in one line. */
-export function Latest({ entries, hasFailed }: LatestProps) {
-  const items = entries.map(itemOf);
-  const text = hasFailed ? failureIn(items)?.text : activityIn(items);
-  if (text === undefined) return null;
+export function Latest({ text, hasFailed }: LatestProps) {
+  if (text == null) return null;
   return (
     <p class={hasFailed ? 'fault latest' : 'soft latest'} dir="auto" title={visibleText(text)}>
       {text}
@@ -22,9 +18,9 @@ export function Latest({ entries, hasFailed }: LatestProps) {
   );
 }
 
-/** The latest call or message. Notes, such as of what was used, say nothing about the work. */
-function activityIn(items: readonly TimelineItem[]): string | undefined {
-  const last = items.findLast(({ kind }) => kind !== 'note');
+/** The latest call or message of the latest entries. Notes, such as of what was used, say nothing about the work. */
+export function activityIn(entries: readonly Entry[]): string | undefined {
+  const last = entries.map(itemOf).findLast(({ kind }) => kind !== 'note');
   if (!last || last.kind === 'note') return undefined;
   if (last.kind === 'message') return `${last.speaker}: ${last.text.trim().split('\n', 1)[0] ?? ''}`;
   const { name, input, isOpen } = last;

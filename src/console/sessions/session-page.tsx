@@ -12,8 +12,6 @@ import { type Outline, type OutlineReader, createOutlineReader } from './session
 import { type Shown, Timeline } from './session-timeline.tsx';
 import { type FollowState, follow } from '../parts/streams.ts';
 import { useTabIcon } from '../parts/tab-icon.ts';
-import { itemOf } from './timeline.ts';
-import { failureIn } from './session-failure.ts';
 import { SessionHistory } from '../audit-log/history.tsx';
 import { SessionDetails } from './session-details.tsx';
 import { SessionFigures } from './session-figures.tsx';
@@ -74,7 +72,7 @@ function Content({ session, reload, faults }: ContentProps) {
   const onArrival = useReloads(reload);
   const onRedacted = session.viewerCanDelete ? reload : undefined;
   const outline = useOutline(session, events === 'events' || view !== '');
-  const shown = { session, reason: failure?.text, models: outline?.models ?? [] };
+  const shown = { session, reason: failure?.reason, models: outline?.models ?? [] };
   const hasEnded = isFinished(session);
   const toErrors = () => {
     setView('');
@@ -159,20 +157,23 @@ function useOutline(session: Session, isWanted: boolean): Outline | undefined {
 const isFinished = ({ state }: Session): boolean => state.current !== 'QUEUED' && state.current !== 'IN_PROGRESS';
 
 interface Failure {
+  /** The entry that failed. */
   readonly id?: number;
-  readonly text?: string;
+  readonly reason?: string;
 }
 
 const NO_FAILURE: Failure = {};
 
-/** The last error of a failed session; an empty object if none was recorded, undefined until that is known. */
+/** Why a failed session failed; an empty object if nothing says so, undefined until that is known. */
 function useFailure({ databaseId: id, redactedAt }: Session, hasFailed: boolean): Failure | undefined {
   const [failure, setFailure] = useState<Failure>();
   useEffect(() => {
     if (!hasFailed) return setFailure(undefined);
-    return void run('SessionEntries', { id, last: 1, filter: { isFailed: true } }).then(({ data }) =>
-      setFailure(failureIn((data?.session?.entries?.nodes ?? []).map(itemOf)) ?? NO_FAILURE),
-    );
+    return void run('SessionFailure', { id }).then(({ data }) => {
+      const { failureReason: reason, entries } = data?.session ?? {};
+      const [entry] = entries?.nodes ?? [];
+      setFailure(reason != null && entry ? { id: Number(entry.databaseId), reason } : NO_FAILURE);
+    });
   }, [id, hasFailed, redactedAt]);
   return hasFailed ? failure : NO_FAILURE;
 }

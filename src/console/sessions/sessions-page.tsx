@@ -30,6 +30,7 @@ interface Wanted {
   readonly visibility: Visibility | undefined;
   readonly isPinned: boolean;
   readonly isHeld: boolean;
+  readonly needsPerson: boolean;
   readonly agent: string;
   /** The id of a project, or free text. */
   readonly project: string;
@@ -53,6 +54,7 @@ function useSessionFilters() {
     project: useFilter('project'),
     creator: useFilter('creator'),
     held: useFilter('held'),
+    needs: useFilter('needs'),
     model: useFilter('model'),
     tool: useFilter('tool'),
     failedTool: useFilter('failedTool'),
@@ -69,6 +71,7 @@ function useSessionFilters() {
     visibility: VISIBILITIES.find((each) => each === fields.visibility[0]),
     isPinned: fields.pinned[0] !== '',
     isHeld: fields.held[0] !== '',
+    needsPerson: fields.needs[0] !== '',
     agent: fields.agent[0],
     project: fields.project[0],
     creator: fields.creator[0],
@@ -87,6 +90,7 @@ function useSessionFilters() {
     ...(wanted.visibility && { visibilities: [wanted.visibility] }),
     ...(wanted.isPinned && { isPinned: true }),
     ...(wanted.isHeld && { isHeld: true }),
+    ...(wanted.needsPerson && { needsPerson: true }),
     ...(wanted.agent && { agents: [wanted.agent] }),
     ...(wanted.project && { projectIds: [wanted.project] }),
     ...(wanted.creator && { creatorIds: [wanted.creator] }),
@@ -287,6 +291,7 @@ function isWanted(session: Row, wanted: Wanted): boolean {
     (visibility === undefined || session.visibility === visibility) &&
     (!wanted.isPinned || session.isPinned) &&
     (!wanted.isHeld || session.hold !== null) &&
+    (!wanted.needsPerson || (session.state.current === 'FAILED' && session.handled === null)) &&
     (agent === '' || session.agent === agent) &&
     (project === '' || session.projectId === project) &&
     (creator === '' || session.creator?.databaseId === creator) &&

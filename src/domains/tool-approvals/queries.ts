@@ -80,10 +80,13 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<ToolApprovalTables
 export async function deleteOldApprovals(em: EntityManager, at: Date, batch: number): Promise<number> {
   const old = tablesOf(em)
     .selectFrom('tool_approval')
-    .select('id')
+    .select(['organization_id', 'id'])
     .where('created_at', '<', new Date(at.getTime() - KEPT_MS).toISOString())
     .limit(batch);
-  const { numDeletedRows } = await tablesOf(em).deleteFrom('tool_approval').where('id', 'in', old).executeTakeFirst();
+  const { numDeletedRows } = await tablesOf(em)
+    .deleteFrom('tool_approval')
+    .where((eb) => eb(eb.refTuple('organization_id', 'id'), 'in', old.$asTuple('organization_id', 'id')))
+    .executeTakeFirst();
   return Number(numDeletedRows);
 }
 
@@ -91,14 +94,14 @@ export async function deleteOldApprovals(em: EntityManager, at: Date, batch: num
 export async function forgetExpiredArguments(em: EntityManager, at: Date, batch: number): Promise<number> {
   const expired = tablesOf(em)
     .selectFrom('tool_approval')
-    .select('id')
+    .select(['organization_id', 'id'])
     .where('sealed_arguments', 'is not', null)
     .where('expires_at', '<=', at.toISOString())
     .limit(batch);
   const { numUpdatedRows } = await tablesOf(em)
     .updateTable('tool_approval')
     .set({ sealed_arguments: null })
-    .where('id', 'in', expired)
+    .where((eb) => eb(eb.refTuple('organization_id', 'id'), 'in', expired.$asTuple('organization_id', 'id')))
     .executeTakeFirst();
   return Number(numUpdatedRows);
 }
