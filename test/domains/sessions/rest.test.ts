@@ -132,7 +132,10 @@ describe('pages', () => {
     ['cursor=x', 'cursor: is not a cursor of this list and order'],
     ['cursor=', 'cursor: must not be empty'],
     ['state=running', 'state.0: must be one of "queued", "inProgress", "completed", "failed", "cancelled"'],
-    ['orderBy=title', 'orderBy: must be one of "createdAt", "updatedAt", "lastSeenAt"'],
+    [
+      'orderBy=title',
+      'orderBy: must be one of "createdAt", "updatedAt", "lastSeenAt", "cost", "inputTokens", "outputTokens", "tokens", "duration", "toolErrors"',
+    ],
     ['page=2', 'page: is not a known property'],
   ])('%s is refused: %s', async (query, error) => {
     const { status, body } = await list(caller.key, `?${query}`);
