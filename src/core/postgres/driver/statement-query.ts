@@ -46,7 +46,7 @@ export class StatementQuery implements Submittable {
   constructor({ name, text, values, onBytes, jsonAsText = false }: StatementOptions) {
     this.name = name;
     this.text = text;
-    this.values = values.map((value) => prepareValue(value));
+    this.values = values.map(sentValue);
     this.#onBytes = onBytes;
     this.#jsonAsText = jsonAsText;
   }
@@ -110,6 +110,13 @@ export class StatementQuery implements Submittable {
   handlePortalSuspended(): void {
     // All rows are requested at once.
   }
+}
+
+/** The driver allocates a kilobyte for a time. PostgreSQL reads no years with a sign, and no year 0. */
+function sentValue(value: unknown): string | Buffer | null {
+  if (!(value instanceof Date)) return prepareValue(value);
+  const text = value.toISOString();
+  return /^(?!0000)\d/.test(text) ? text : prepareValue(value);
 }
 
 const COPIED_BYTES = 16 * 1024;

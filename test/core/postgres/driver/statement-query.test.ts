@@ -39,6 +39,17 @@ test('rows and values are the same, whether a statement is prepared or not', asy
   for (const _ of USES) expect(await run('select generate_series(1, $1::int) as n', 3)).toHaveLength(3);
 });
 
+test('times of any year are the same moment, whatever their form', async () => {
+  const years = [-271_821, -1, 0, 1, 1969, 2026, 9999, 10_000, 275_760];
+  const moments = years.map((year) => new Date(Date.UTC(2026, 3, 20, 1, 2, 3, 45)).setUTCFullYear(year));
+  // PostgreSQL has times from 4713 BC.
+  for (const moment of moments.slice(1))
+    expect(await run('select extract(epoch from $1::timestamptz) * 1000 as "ms"', new Date(moment))).toEqual([
+      { ms: `${moment}.000000` },
+    ]);
+  await expect(run('select $1::timestamptz', new Date(moments[0] ?? 0))).rejects.toThrow('out of range');
+});
+
 test('JSON is returned as the text that is stored where that is asked for', async () => {
   const text = `select '{"a" : [1.0]}'::json as "json", '{"a" : [1.0]}'::jsonb as "jsonb", 7 as "n", null::json as "none"`;
   const row = { jsonb: { a: [1] }, n: 7, none: null };
