@@ -51,7 +51,7 @@ const STATES: readonly State[] = [
   { path: `/sessions/${failed}`, key, act: openDetails, sign: 'All totals' },
   { path: `/sessions/${failed}?text=invoices`, key, sign: 'found. The time of each' },
   { path: `/sessions/${failed}?text=zzzz`, key, sign: 'No event has this text.' },
-  { path: `/sessions/${running}?errors=yes`, key, sign: 'the command ended with code 1' },
+  { path: `/sessions/${running}?errors=yes`, key, sign: 'Exit code 1' },
   { path: `/sessions/${running}?view=history`, key, sign: 'With recording' },
   { path: `/sessions/${crypto.randomUUID()}`, key, sign: 'There is no such session' },
   { path: '/sign-in', sign: 'No key, or lost it?' },

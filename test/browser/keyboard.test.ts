@@ -94,8 +94,8 @@ test('a person signs in, finds what failed, reads why, shares the session and co
   await page.keyboard.press('Enter');
   // The keyboard goes on in the row of the event.
   await focusIsAt(call.locator('.anchor'));
-  await tabTo(page, call.getByLabel('Output'), { most: 5 });
-  await call.getByText('the command ended with code 2').waitFor();
+  await tabTo(page, call.locator('summary'), { most: 5 });
+  await call.getByText('Exit code 2').waitFor();
 
   await press(page, button(page, 'Details'), { back: true, most: 40 });
   await press(page, button(page.locator('#session-details'), 'Edit'));

@@ -15,7 +15,7 @@ import { explore, seed } from '../support/exploration.ts';
 import { faultsOfData } from '../support/oracles/graphql-conformity.ts';
 import { type GeneratedOperation, generateOperation } from '../support/oracles/graphql-operations.ts';
 import type { GraphQLAnswer } from '../support/fixtures/gateway.ts';
-import type { Pools } from '../support/oracles/graphql-values.ts';
+import { type Pools, dayIn } from '../support/oracles/graphql-values.ts';
 import { full, proof } from '../support/proof.ts';
 import { EventStream, mutate, subscribe } from '../support/fixtures/sessions.ts';
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
@@ -251,8 +251,8 @@ function rareOperations(): GeneratedOperation[] {
     ask(
       OperationTypeNode.QUERY,
       `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename entries(first: 50) { __typename nodes { __typename
-        id databaseId isFailed events(first: 1) { __typename nodes { __typename id } } subagent { __typename databaseId entries(first: 1) { __typename nodes { __typename id } } }
-        ... on UserMessage { text isTextCut } ... on SessionNote { provider }
+        id databaseId kind turn startedAt endedAt isOpen isFailed lastEventId events(first: 1) { __typename nodes { __typename id } } subagent { __typename databaseId entries(first: 1) { __typename nodes { __typename id } } }
+        ... on UserMessage { text isTextCut } ... on AgentMessage { text isTextCut isFinal model } ... on SessionNote { provider text isTextCut }
         ... on ToolCall { toolName title input output exitCode durationMs startedSubagent { __typename id } } } } } } }`,
       { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
     ),
@@ -263,6 +263,16 @@ function rareOperations(): GeneratedOperation[] {
           isDraft sourceBranch baseBranch headSha agent createdAt updatedAt diff { __typename additions deletions data }
           codeRepository { __typename id databaseId name owner provider baseBranch } } } } } } } } }`,
       { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
+    ),
+    ask(
+      OperationTypeNode.QUERY,
+      `query ($from: Date!, $before: Date!, $ids: [ID!]!) { viewer { __typename organization { __typename
+        usageReport(from: $from, before: $before, groupBy: CREATOR) { __typename
+          rows { __typename key label sessions failedSessions turns toolCalls toolErrors durationMs costUsd inputTokens outputTokens
+            cachedInputTokens subject { __typename id } }
+          totals { __typename sessions failedSessions turns toolCalls toolErrors durationMs costUsd inputTokens outputTokens cachedInputTokens } }
+        sessionsDeletionPreview(sessionIds: $ids) { __typename sessions events held { __typename id } } } } }`,
+      { from: dayIn(-30), before: dayIn(1), ids: pool['sessionId']?.slice(0, 1) },
     ),
     ask(
       OperationTypeNode.MUTATION,

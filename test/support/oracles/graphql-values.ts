@@ -21,7 +21,7 @@ export class EnumValue {
 export type Pools = Readonly<Record<string, readonly string[]>>;
 
 /** So many days from now. */
-function dayIn(days: number): string {
+export function dayIn(days: number): string {
   return new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
 }
 
@@ -74,7 +74,7 @@ export class Values {
   }
 
   scalar(type: string, name: string, owner: string): unknown {
-    const named = type === 'Int' ? [] : (this.pools[`${owner}.${name}`] ?? this.pools[name] ?? []);
+    const named = type === 'Int' || type === 'Date' ? [] : (this.pools[`${owner}.${name}`] ?? this.pools[name] ?? []);
     const known = type === 'UUID' ? named.filter((value) => UUID.test(value)) : named;
     // The first values of a pool exist, the last ones do not.
     if (known.length > 0 && this.isTame) return this.pick(known.slice(0, Math.ceil(known.length / 2)));
@@ -100,7 +100,7 @@ export class Values {
       case 'Date':
         // A period has the day on which the workspace was made.
         if (name === 'from' && this.isTame) return dayIn(-30);
-        if (name === 'until' && this.isTame) return dayIn(1);
+        if ((name === 'until' || name === 'before') && this.isTame) return dayIn(1);
         if (this.isTame) return '2026-03-01';
         return this.pick(['2026-03-01', '2024-02-29', '0001-01-01', '9999-12-31']);
       case 'UUID':
