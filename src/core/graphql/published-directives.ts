@@ -29,14 +29,11 @@ directive @cost(weight: String!) on FIELD_DEFINITION
 "How many items the cost counts: the largest of the arguments, else \`assumedSize\`."
 directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: [String!], requireOneSlicingArgument: Boolean = true) on FIELD_DEFINITION
 
-"The fields that identify an object."
-directive @key(fields: FieldSelectionSet!) repeatable on OBJECT | INTERFACE
+"The fields that identify an object, as a selection."
+directive @key(fields: String!) repeatable on OBJECT | INTERFACE
 
 "The field finds an object by its key."
 directive @lookup on FIELD_DEFINITION
-
-"The selection of fields of a type."
-scalar FieldSelectionSet
 type Query { none: Int }`;
 
 /**

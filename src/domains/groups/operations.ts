@@ -121,17 +121,20 @@ export async function followGroups(
   return changed.map(({ id, name }) => `${isIn.has(id) ? 'left' : 'joined'} ${name}`).join(', ') || undefined;
 }
 
-/** Locks the organization and checks that all groups that something else will name are there. @throws ValidationError (400) */
+/**
+ * Locks the organization and checks that all groups that something else will name are there.
+ * @param named The field that names each. @throws ValidationError (400)
+ */
 export async function requireGroups(
   em: EntityManager,
   organizationId: OrganizationId,
-  ids: readonly GroupId[],
+  named: ReadonlyMap<GroupId, string>,
 ): Promise<void> {
-  const different = [...new Set(ids)];
-  if (different.length === 0) return;
+  if (named.size === 0) return;
   await lockOrganization(em, organizationId);
-  const count = await em.count(Group, { organization: organizationId, id: { $in: different } });
-  if (count < different.length) throw invalid('', 'a group that is named does not exist', 'NOT_FOUND');
+  const groups = await em.find(Group, { organization: organizationId, id: { $in: [...named.keys()] } });
+  const known = new Set(groups.map(({ id }) => id));
+  for (const [id, field] of named) if (!known.has(id)) throw invalid(field, 'there is no such group', 'NOT_FOUND');
 }
 
 /** The MCP connections whose settings name a group. The caller has locked the organization. */

@@ -87,7 +87,7 @@ export const createMcpConnection = defineOperation({
   run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;
     const organization = requireOrganization(actor);
-    await requireGroups(em, organization.id, groupsIn(input.settings));
+    await requireGroups(em, organization.id, groupsIn(input.settings, 'settings.'));
     await lockHandles(em, organization.id);
     const handle = await handleFor(context, organization, input);
     const connection = newConnection(context, organization, handle, input);

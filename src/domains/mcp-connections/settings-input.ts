@@ -145,13 +145,19 @@ interface SharedSettings {
   readonly toolRules?: readonly ToolRule[] | undefined;
 }
 
-/** The groups that settings name. */
-export const groupsIn = ({
-  access: given,
-  toolRules: rules = [],
-  approverGroupIds = [],
-}: Pick<Partial<NewSettings>, 'access' | 'toolRules' | 'approverGroupIds'> = {}): GroupId[] =>
-  [given?.groupIds ?? [], approverGroupIds, ...rules.map((rule) => rule.groupIds)].flat();
+/** The groups that settings name, each with its field. */
+export function groupsIn(
+  { access: given, toolRules = [], approverGroupIds = [] }: Pick<Partial<NewSettings>, NamingGroups> = {},
+  path = '',
+): Map<GroupId, string> {
+  const named = [
+    [`${path}access.groupIds`, given?.groupIds ?? []] as const,
+    [`${path}approverGroupIds`, approverGroupIds] as const,
+    ...toolRules.map(({ groupIds }, index) => [`${path}toolRules.${index}.groupIds`, groupIds] as const),
+  ];
+  return new Map(named.flatMap(([field, ids]) => ids.map((id, index) => [id, `${field}.${index}`] as const)));
+}
+type NamingGroups = 'access' | 'toolRules' | 'approverGroupIds';
 
 /** An absent field does not change; null clears a nullable field. */
 export const updateMcpConnectionSettingsInput = z.strictObject({

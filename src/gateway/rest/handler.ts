@@ -257,7 +257,7 @@ function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
 function typed(value: string, type: unknown): unknown {
   // A fraction becomes a number, so that the schema can report it. `5.0` stays text, because it is not written in digits only.
   if (type === 'integer' && /^-?\d+(?:\.\d*[1-9]\d*)?$/.test(value)) return Number(value);
-  if (type === 'number' && /^-?\d+(?:\.\d+)?$/.test(value)) return Number(value);
+  if (type === 'number' && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value)) return Number(value);
   // In any case, because programs in Python write `True`.
   if (type === 'boolean' && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   return value;

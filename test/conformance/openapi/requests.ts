@@ -91,6 +91,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       'connectedAppId',
       'mcpConnectionId',
       'webhookId',
+      'manifestClient',
       'deliveryId',
       'messageId',
       'eventName',
@@ -107,6 +108,9 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { maxKeys: 2, noNullPrototype: true },
   ),
   mcpServers: fc.array(reference('mcpConnectionId'), { maxLength: 2 }),
+  ...Object.fromEntries(
+    ['groupIds', 'approverGroupIds'].map((name) => [name, fc.array(reference('groupId'), { maxLength: 1 })]),
+  ),
   utk: fc.constant('visitor'),
   // Almost never the stored value.
   expectedUpdatedAt: fc.constantFrom(undefined, undefined, '2026-03-01T00:00:00.000Z'),
@@ -122,6 +126,11 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
     eventData: fc.constantFrom<unknown>({ type: 'text' }, { type: 'other', more: [1] }, { type: '' }),
   },
   listSessions: { limit: fc.integer({ min: 1, max: 100 }), cursor: fc.constant('unknown') },
+  publishOperationManifest: {
+    client: reference('manifestClient'),
+    operations: fc.constantFrom({ typename: '{ __typename }' }, { viewer: '{ viewer { id } }' }, { no: '{ no }' }),
+  },
+  retireOperationManifest: { client: reference('manifestClient'), version: fc.constant('1') },
   // The type of the connection decides which fields are allowed.
   updateMcpConnection: Object.fromEntries(
     ['command', 'args', 'serverUrl', 'scope', 'clientId', 'clientSecret'].map((name) => [name, fc.constant(undefined)]),

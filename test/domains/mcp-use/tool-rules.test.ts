@@ -140,7 +140,7 @@ test('409: a group that a connection names cannot be deleted', async () => {
   const foreign = await createGroup(fixture.gateway, other.key, { name: 'Foreign' });
   expect(await set({ access: { mode: 'GROUPS', groupIds: [foreign.id] } })).toEqual([
     400,
-    expect.stringContaining('a group that is named does not exist'),
+    expect.stringContaining('access.groupIds.0: there is no such group'),
   ]);
 });
 

@@ -23,9 +23,9 @@ export async function useEverything(given: Given) {
     },
   });
 
+  /** Without another `Accept` the answer is JSON where there is JSON. */
+  type Json<Data> = [Data] extends [string] ? Data : Exclude<Data, string>;
   /** The data of an answer. @throws Error with the documented error. */
-  /** Without another `Accept` the answer is JSON, also where it could be text. */
-  type Json<Data> = Exclude<Data, string>;
   function good<Data>({ data, error, response }: { data?: Data; error?: unknown; response: Response }): Json<Data> {
     if (error !== undefined) throw new Error(`${response.status} ${response.url}: ${JSON.stringify(error)}`);
     return data as Json<Data>;
