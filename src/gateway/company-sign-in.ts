@@ -8,7 +8,7 @@ import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
 import { NotFoundError, causesOf } from '../core/errors.ts';
 import type { ApiKeyId } from '../core/ids.ts';
-import { apiKeyTopic, readIdToken } from '../domains/api-keys/public.ts';
+import { apiKeyTopic, placeOfIdToken, readIdToken } from '../domains/api-keys/public.ts';
 import {
   RefusedIdentityError,
   endProviderSessions,
@@ -38,7 +38,6 @@ const attemptContent = z.strictObject({
 const PLACE = { table: 'sign_in_attempt', row: 'cookie', field: 'content' };
 /** A longer ID token is no hint: it does not fit into an address. */
 const MAX_HINT = 6_000;
-const idTokenOf = (id: ApiKeyId) => ({ table: 'api_key', row: id, field: 'id_token' });
 const ATTEMPT_SECONDS = 10 * 60;
 /** Attempts of one browser at once, such as in several tabs. Each has a cookie. */
 const ATTEMPTS = 4;
@@ -153,7 +152,8 @@ export class CompanySignIn {
   /** What a sign-in keeps of the provider, to end the session there. */
   async #keptOf(id: ApiKeyId, { claims: { sid }, idToken }: ProvenClaims) {
     if (!this.#settings().logout) return {};
-    const sealed = idToken.length > MAX_HINT ? null : await this.#dependencies.secrets.seal(idToken, idTokenOf(id));
+    const sealed =
+      idToken.length > MAX_HINT ? null : await this.#dependencies.secrets.seal(idToken, placeOfIdToken(id));
     return { providerSession: typeof sid === 'string' ? sid : null, idToken: sealed };
   }
 
@@ -162,7 +162,7 @@ export class CompanySignIn {
     const { sql, secrets } = this.#dependencies;
     const sealed = this.settings?.logout ? await readIdToken(sql, id) : undefined;
     if (sealed == null) return undefined;
-    const idToken = await secrets.open(sealed, idTokenOf(id));
+    const idToken = await secrets.open(sealed, placeOfIdToken(id));
     return (await this.#required().endOf(idToken, `${publicUrlOf(this.#dependencies)}/sign-in`))?.href;
   }
 

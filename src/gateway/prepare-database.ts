@@ -8,6 +8,7 @@ import { findSecretFault } from '../core/secrets/secret-check.ts';
 import { SECRET_COLUMN } from '../core/secrets/secret-store.ts';
 import type { Dependencies } from './dependencies.ts';
 import { entities } from './modules.ts';
+import { ID_TOKEN_COLUMN } from '../domains/api-keys/public.ts';
 import { ARGUMENTS_COLUMN } from '../domains/tool-approvals/public.ts';
 import { ANSWER_COLUMN } from './idempotency/entity.ts';
 
@@ -89,13 +90,16 @@ async function warnOfSettings(em: EntityManager, log: Dependencies['log']): Prom
   }
 }
 
+/** All columns of encrypted values. */
+export const SEALED_COLUMNS = [SECRET_COLUMN, ID_TOKEN_COLUMN, ARGUMENTS_COLUMN, ANSWER_COLUMN];
+
 /** Checks the encryption keys. @throws ConfigurationError that names the key id when stored data cannot be decrypted. */
 export async function checkSecrets({
   database,
   secrets,
   config,
 }: Pick<Dependencies, 'database' | 'secrets' | 'config'>): Promise<void> {
-  const fault = await findSecretFault(database.em.fork(), secrets, [SECRET_COLUMN, ANSWER_COLUMN, ARGUMENTS_COLUMN]);
+  const fault = await findSecretFault(database.em.fork(), secrets, SEALED_COLUMNS);
   const variable = config.ENCRYPTION_KEYS ? 'ENCRYPTION_KEYS' : 'DATA_DIR: the file encryption-keys';
   if (fault !== undefined) throw new ConfigurationError(`${variable}: ${fault}`);
 }

@@ -8,8 +8,8 @@ import { findOlderProcesses, finishUpgrade } from '../core/postgres/finished-ver
 import { planMigrations } from '../core/postgres/migrations.ts';
 import { VERSION } from '../core/version.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
-import { rotateSecrets } from '../core/secrets/secret-store.ts';
-import { extendApiKey, forgetIdTokens, revokeAnyApiKey } from '../domains/api-keys/public.ts';
+import { rotateColumn } from '../core/secrets/secret-store.ts';
+import { extendApiKey, revokeAnyApiKey } from '../domains/api-keys/public.ts';
 import { createSignInLink, unlinkIdentities } from '../domains/identities/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
@@ -21,8 +21,8 @@ import { issueKey } from './issue-key.ts';
 import { findOrganization, listIdentities, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import { type Dependencies, publicUrlOf } from '../gateway/dependencies.ts';
-import { onDirectDatabase } from '../gateway/prepare-database.ts';
-import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
+import { SEALED_COLUMNS, onDirectDatabase } from '../gateway/prepare-database.ts';
+import { ANSWER_COLUMN } from '../gateway/idempotency/entity.ts';
 import { UsageError } from './command-arguments.ts';
 import type { DatabaseCommand } from './command.ts';
 
@@ -221,9 +221,13 @@ const resumeHint = (path: string): string =>
     : 'interrupted; run the same command again to continue after the stored events';
 
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {
-  const rotated = await rotateSecrets(database.em, secrets);
-  const answers = await rotateAnswers(database.em, secrets);
-  await forgetIdTokens(database.em.fork());
+  let rotated = 0;
+  let answers = 0;
+  for (const column of SEALED_COLUMNS) {
+    const count = await rotateColumn(database.em, secrets, column);
+    if (column === ANSWER_COLUMN) answers = count;
+    else rotated += count;
+  }
   const entry = operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null });
   if (rotated + answers > 0) await recordAudit(database.em.fork(), entry);
   return { rotated, answers, keyId: secrets.currentKeyId };

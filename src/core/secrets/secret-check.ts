@@ -1,14 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type SecretBox, SecretError, type SecretPlace } from './secrets.ts';
 
-/** A column of encrypted values that is checked when the gateway starts. */
+/** A column of encrypted values, which is checked when the gateway starts, and rotated. */
 export interface SealedColumn {
   readonly table: string;
   readonly column: string;
   /** The columns that identify the place of a value. */
   readonly keys: readonly string[];
   readonly placeOf: (keys: Readonly<Record<string, string>>) => SecretPlace;
-  /** Excludes values that nobody reads any more. */
+  /** Of values that expire: excludes those that nobody reads any more. */
   readonly condition?: string;
 }
 

@@ -1,36 +1,11 @@
-import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
+import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../ids.ts';
 import { type Readable, anyOf, queriesOn } from '../postgres/reading/queries.ts';
 import type { Sql } from '../postgres/reading/sql.ts';
 import type { SealedColumn } from './secret-check.ts';
-import type { SecretBox, SecretPlace } from './secrets.ts';
+import { type SecretBox, SecretError, type SecretPlace } from './secrets.ts';
 
 const BATCH = 200;
-
-interface Rotation<Row> {
-  /** Reads and locks at most `limit` rows after the given one, in a fixed order. */
-  readonly read: (em: EntityManager, after: Row | undefined, limit: number) => Promise<Row[]>;
-  /** Encrypts the values of a row again, if they are not encrypted with the current key. @returns whether it did. */
-  readonly reseal: (row: Row) => Promise<boolean>;
-}
-
-/**
- * Encrypts stored values again with the current key, in batches with separate transactions. It can be interrupted and run again, while the
- * gateway runs. @returns the number of changed rows.
- */
-export async function rotate<Row>(em: EntityManager, { read, reseal }: Rotation<Row>): Promise<number> {
-  let rotated = 0;
-  let after: Row | undefined;
-  for (;;) {
-    const batch = await em.fork().transactional(async (transaction) => {
-      const rows = await read(transaction, after, BATCH);
-      for (const row of rows) if (await reseal(row)) rotated += 1;
-      return rows;
-    });
-    after = batch.at(-1);
-    if (batch.length < BATCH) return rotated;
-  }
-}
 
 const StoredSecretSchema = defineEntity({
   name: 'StoredSecret',
@@ -68,7 +43,7 @@ const placeOf = (owner: Pick<SecretOwner, 'table' | 'id'>, field: string): Secre
   field,
 });
 
-/** The column of encrypted values, for the check at the start. */
+/** The column of encrypted values. */
 export const SECRET_COLUMN: SealedColumn = {
   table: 'secret',
   column: 'sealed',
@@ -170,30 +145,42 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
 }
 
 /**
- * Encrypts again every secret that is not encrypted with the current key.
- * @returns the number of secrets that were encrypted again.
- * @throws SecretError naming the place of a secret that cannot be decrypted; earlier batches stay rotated.
+ * Encrypts again every value of a column that is not encrypted with the current key, in batches with separate transactions. It can be interrupted
+ * and run again, while the gateway runs. @returns how many were encrypted again.
+ * @throws SecretError naming the place of a value that cannot be decrypted, unless it expires; earlier batches stay rotated.
  */
-export const rotateSecrets = (em: EntityManager, box: SecretBox): Promise<number> =>
-  rotate<StoredSecret>(em, {
-    read: (transaction, after, limit) =>
-      transaction.find(StoredSecret, after ? followers(after) : {}, {
-        orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
-        limit,
-        lockMode: LockMode.PESSIMISTIC_WRITE,
-      }),
-    reseal: async (row) => {
-      if (!box.isStale(row.sealed)) return false;
-      const place = placeOf({ table: row.ownerTable, id: row.ownerId }, row.field);
-      row.sealed = await box.seal(await box.open(row.sealed, place), place);
-      return true;
-    },
-  });
-
-const followers = ({ ownerTable, ownerId, field }: StoredSecret) => ({
-  $or: [
-    { ownerTable: { $gt: ownerTable } },
-    { ownerTable, ownerId: { $gt: ownerId } },
-    { ownerTable, ownerId, field: { $gt: field } },
-  ],
-});
+export async function rotateColumn(
+  em: EntityManager,
+  box: SecretBox,
+  { table, column, keys, placeOf: placeOfRow, condition }: SealedColumn,
+): Promise<number> {
+  const names = keys.join(', ');
+  const places = keys.map(() => '?').join(', ');
+  let rotated = 0;
+  let after: string[] | undefined;
+  do {
+    after = await em.fork().transactional(async (transaction) => {
+      const rows = await transaction.execute<Record<string, string>[]>(
+        `select ${names}, ${column} from "${table}" where ${column} is not null and ${condition ?? 'true'}
+          ${after ? `and (${names}) > (${places})` : ''} order by ${names} limit ${BATCH} for update`,
+        after,
+      );
+      for (const row of rows) {
+        const [sealed, place] = [row[column] ?? '', placeOfRow(row)];
+        if (!box.isStale(sealed)) continue;
+        const opened = await box.open(sealed, place).catch((error: unknown) => {
+          if (condition === undefined || !(error instanceof SecretError)) throw error;
+        });
+        if (opened === undefined) continue;
+        await transaction.execute(`update "${table}" set ${column} = ? where (${names}) = (${places})`, [
+          await box.seal(opened, place),
+          ...keys.map((key) => row[key]),
+        ]);
+        rotated += 1;
+      }
+      const last = rows.length < BATCH ? undefined : rows.at(-1);
+      return last && keys.map((key) => last[key] ?? '');
+    });
+  } while (after);
+  return rotated;
+}

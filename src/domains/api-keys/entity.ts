@@ -2,6 +2,8 @@ import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { CREDENTIAL_KINDS, type Scope } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
+import type { SealedColumn } from '../../core/secrets/secret-check.ts';
+import type { SecretPlace } from '../../core/secrets/secrets.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 
@@ -90,3 +92,14 @@ export const API_KEY_COLUMNS = columnNames<ApiKeyTables, 'api_key'>(ApiKeySchema
 
 /** Topic published when a key loses rights: long-running requests of the key then check their rights again. */
 export const apiKeyTopic = (keyId: ApiKeyId): string => `api-key:${keyId}`;
+
+export const placeOfIdToken = (id: string): SecretPlace => ({ table: 'api_key', row: id, field: 'id_token' });
+
+/** The column with encrypted ID tokens. */
+export const ID_TOKEN_COLUMN: SealedColumn = {
+  table: 'api_key',
+  column: 'id_token',
+  keys: ['id'],
+  placeOf: ({ id = '' }) => placeOfIdToken(id),
+  condition: 'expires_at > now()',
+};

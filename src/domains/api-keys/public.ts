@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of api keys.
 
-export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
+export { ApiKey, type ApiKeyTables, ID_TOKEN_COLUMN, apiKeyTopic, placeOfIdToken } from './entity.ts';
 export { createApiKeyInput, createServiceAccountApiKeyInput, listApiKeysInput } from './input.ts';
 export { withinPolicy } from './key-policy.ts';
 export { generateSecret, hashApiKey, isWellFormedApiKey, isWellFormedSecret } from './key-format.ts';
@@ -41,7 +41,6 @@ export {
   endProvided,
   endSignIn,
   endSignInsOfMember,
-  forgetIdTokens,
   listSignIns,
   readIdToken,
 } from './sign-ins.ts';

@@ -145,10 +145,6 @@ export async function endProvided(
 export const readIdToken = async (reader: Sql, id: ApiKeyId): Promise<string | null | undefined> =>
   (await reader.first(db.selectFrom('api_key').select('id_token as idToken').where('id', '=', id)))?.idToken;
 
-/** For a rotation of secrets: ID tokens are not encrypted again, because they are of use for hours only. */
-export const forgetIdTokens = (em: EntityManager): Promise<number> =>
-  em.nativeUpdate(ApiKey, { idToken: { $ne: null } }, { idToken: null });
-
 /** Notifies the live streams of a key that was revoked, and of its sign-ins. */
 export async function publishRevocation(
   { sql, notifier, now }: Pick<OperationContext, 'sql' | 'notifier' | 'now'>,

@@ -62,7 +62,7 @@ export type ToolApprovalTables = InferKyselyDB<typeof ToolApprovalSchema>;
 
 export const placeOfArguments = (id: string): SecretPlace => ({ table: 'tool_approval', row: id, field: 'arguments' });
 
-/** The column with encrypted arguments, for the check of the encryption keys at the start. */
+/** The column with encrypted arguments. */
 export const ARGUMENTS_COLUMN: SealedColumn = {
   table: 'tool_approval',
   column: 'sealed_arguments',

@@ -52,7 +52,7 @@ export const placeOfAnswer = (userId: UserId, digest: string): SecretPlace => ({
   field: 'answer',
 });
 
-/** The column with encrypted answers, for the check of the encryption keys at the start. */
+/** The column with encrypted answers. */
 export const ANSWER_COLUMN: SealedColumn = {
   table: 'idempotency_key',
   column: 'answer',

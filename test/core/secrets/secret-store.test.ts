@@ -1,6 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { StoredSecret, readSecrets, rotateSecrets, storeSecret } from '../../../src/core/secrets/secret-store.ts';
+import {
+  SECRET_COLUMN,
+  StoredSecret,
+  readSecrets,
+  rotateColumn,
+  storeSecret,
+} from '../../../src/core/secrets/secret-store.ts';
 import { type SecretBox, createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
@@ -82,13 +88,13 @@ describe('rotation', () => {
   test('encrypts everything again with the first key, in batches; a second run changes nothing', async () => {
     const owners = await fill();
     gateway.statements.length = 0;
-    expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT);
+    expect(await rotateColumn(em(), box(B, A), SECRET_COLUMN)).toBe(COUNT);
     expect(gateway.statements.filter((statement) => /commit/i.test(statement))).toHaveLength(3);
     for (const of of owners.slice(0, 20))
       expect(await read(box(B), of)).toEqual({ f: `${of.id} f`, g: `${of.id} g`, h: `${of.id} h` });
     expect(await staleIn(box(B))).toBe(0);
     const before = await dumpTables(gateway);
-    expect(await rotateSecrets(em(), box(B, A))).toBe(0);
+    expect(await rotateColumn(em(), box(B, A), SECRET_COLUMN)).toBe(0);
     expect(await dumpTables(gateway)).toBe(before);
   });
 
@@ -99,24 +105,24 @@ describe('rotation', () => {
     ).at(-1);
     const { ownerId = '', field = '', sealed = '' } = last ?? {};
     await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed: `${sealed.slice(0, -6)}AAAAAA` });
-    await expect(rotateSecrets(em(), box(B, A))).rejects.toThrow(
+    await expect(rotateColumn(em(), box(B, A), SECRET_COLUMN)).rejects.toThrow(
       `Secret mcp_connection/${ownerId}/${field} was altered`,
     );
     expect(await staleIn(box(B))).toBe(COUNT - 400);
     await em().nativeUpdate(StoredSecret, { ownerId, field }, { sealed });
-    expect(await rotateSecrets(em(), box(B, A))).toBe(COUNT - 400);
+    expect(await rotateColumn(em(), box(B, A), SECRET_COLUMN)).toBe(COUNT - 400);
     expect(await staleIn(box(B))).toBe(0);
   });
 
   test('reports a missing key; two concurrent rotations with concurrent writes lose nothing', async () => {
     const owners = await fill();
-    await expect(rotateSecrets(em(), box(B))).rejects.toThrow(
+    await expect(rotateColumn(em(), box(B), SECRET_COLUMN)).rejects.toThrow(
       'is sealed under a key "a", which is not among the encryption keys',
     );
     const writes = owners.slice(0, 30).map((of) => store(box(B, A), of, 'f', 'written meanwhile'));
     const [first, second] = await Promise.all([
-      rotateSecrets(em(), box(B, A)),
-      rotateSecrets(em(), box(B, A)),
+      rotateColumn(em(), box(B, A), SECRET_COLUMN),
+      rotateColumn(em(), box(B, A), SECRET_COLUMN),
       ...writes,
     ]);
     expect((first ?? 0) + (second ?? 0)).toBeLessThanOrEqual(COUNT);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { rotateColumn } from '../../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
-import { rotateAnswers } from '../../../src/gateway/idempotency/maintenance.ts';
+import { ANSWER_COLUMN } from '../../../src/gateway/idempotency/entity.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
@@ -37,8 +38,8 @@ test('stored answers are encrypted again with the new key and can then be replay
     [],
   );
   const both = createSecretBox([...NEXT, ...OLD]);
-  expect(await rotateAnswers(database.em.fork(), both)).toBe(3);
-  expect(await rotateAnswers(database.em.fork(), both)).toBe(0);
+  expect(await rotateColumn(database.em.fork(), both, ANSWER_COLUMN)).toBe(3);
+  expect(await rotateColumn(database.em.fork(), both, ANSWER_COLUMN)).toBe(0);
   expect(await answersUnder(NEXT, key)).toEqual(first.map((answer) => ({ ...answer, isReplayed: true })));
   expect(await sql.query(`select 1 from idempotency_key where answer = 'altered'`, [])).toHaveLength(450);
 });
