@@ -10,6 +10,7 @@ import {
   deleteAuditEntries,
   deleteEntriesOf,
   deleteErasedActors,
+  forgetUninvited,
   forgetUserInEntries,
 } from './queries.ts';
 
@@ -25,6 +26,7 @@ export const auditLog = {
     // The entries that name these keys are older, and gone.
     'labels of erased accounts': (em, at, batch, { auditRetentionDays: days }) =>
       days > 0 ? deleteErasedActors(em, new Date(at.getTime() - days * DAY_MS), batch) : Promise.resolve(0),
+    'addresses of invitations': forgetUninvited,
   },
   topics: [],
   deletionSteps: {

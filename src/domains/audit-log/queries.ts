@@ -13,6 +13,7 @@ import { type Reader, defineList, inActingOrganization, tablesOf } from '../../c
 import type { Condition, Value, WhereColumn } from '../../core/postgres/reading/conditions.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
+import type { InvitationTables } from '../invitations/public.ts';
 import { READ_PRIVATE_SESSION, type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
 import type { ActorRow, UserRow, UserTables } from '../users/public.ts';
 import type { AuditStreamTables, ErasedActorTables } from './entity.ts';
@@ -372,4 +373,27 @@ export async function forgetInvited(em: EntityManager, email: string | null | un
     .where('target_type', '=', 'OrganizationInvitation')
     .where('target_label', '=', email)
     .execute();
+}
+
+/** Removes the addresses of a batch of entries about invitations that are no longer open, where nobody has the address. @returns how many. */
+export async function forgetUninvited(em: EntityManager, _: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<AuditTables & InvitationTables & UserTables>>();
+  const gone = tables
+    .selectFrom('audit_entry as a')
+    .select(['a.occurred_at', 'a.id'])
+    .where('a.target_type', '=', sql.lit('OrganizationInvitation'))
+    .where('a.target_label', 'is not', null)
+    .where((eb) => {
+      const invitation = eb.selectFrom('invitation as i').select('i.id').whereRef('i.email', '=', 'a.target_label');
+      const account = eb.selectFrom('user_account as u').select('u.id').whereRef('u.email', '=', 'a.target_label');
+      const open = invitation.whereRef('i.organization_id', '=', 'a.organization_id');
+      return eb.and([eb.not(eb.exists(open)), eb.not(eb.exists(account))]);
+    })
+    .limit(batch);
+  const { numUpdatedRows } = await tables
+    .updateTable('audit_entry')
+    .set({ target_label: null })
+    .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', gone.$asTuple('occurred_at', 'id')))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
 }

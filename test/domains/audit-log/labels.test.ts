@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { workContext } from '../../../src/gateway/contexts.ts';
+import { maintenanceJob } from '../../../src/gateway/jobs.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
@@ -79,4 +81,49 @@ test('the title of a session is in no entry, and names of keys and definitions n
     ['createEventDefinition', null],
     ['inviteOrganizationMember', 'guest@example.com'],
   ]);
+});
+
+test('the address of an invitation that is revoked, replaced or expired is erased where nobody has it', async () => {
+  const { key } = await gateway.createKey();
+  const invited = async (address: string) =>
+    (
+      await mutate<{ invitation: { id: string } }>(
+        gateway,
+        key,
+        'inviteOrganizationMember',
+        { email: address },
+        'invitation { id }',
+      )
+    ).invitation;
+  const { config, log, sql } = gateway.dependencies;
+  const clean = () =>
+    maintenanceJob(config).run(
+      { ...workContext(gateway.dependencies), log, signal: new AbortController().signal },
+      {},
+      'a job',
+    );
+  const addresses = async () =>
+    (await logOf(key))
+      .filter(({ operation }) => /Invitation|invite/.test(operation))
+      .map(({ targetLabel }) => targetLabel);
+  const other = await gateway.createKey();
+  const { token } = await invite(gateway, key, 'joined@example.com');
+  expect((await acceptWithoutKey(gateway, { token })).status).toBe(201);
+  const { id } = await invited('revoked@example.com');
+  await mutate(gateway, key, 'revokeOrganizationInvitation', { invitationId: id });
+  await invited('open@example.com');
+  await invited('open@example.com');
+  await invited(other.email);
+  // An invitation of another organization is none of this one.
+  await invite(gateway, other.key, 'revoked@example.com');
+  const joined = ['joined@example.com', 'joined@example.com'];
+  const open = ['open@example.com', 'open@example.com'];
+  await clean();
+  expect(await addresses()).toEqual([...joined, null, null, ...open, other.email]);
+  gateway.setClock(new Date(Date.now() + 8 * 86_400_000));
+  await clean();
+  expect(await addresses()).toEqual([...joined, null, null, null, null, other.email]);
+  gateway.setClock(undefined);
+  const left = `select 1 from audit_entry a where a::text ~ 'revoked@|open@'`;
+  expect(await sql.query(left, [])).toEqual([]);
 });
