@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { BroadcastChannelId, BroadcastId, OrganizationId } from '../../core/ids.ts';
 import { type Readable, type RowOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { BROADCAST_COLUMNS, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
 import type { ListBroadcastsInput } from './input.ts';
@@ -75,6 +76,16 @@ export function findBroadcasts(
   }
   return reader.all(broadcasts.orderBy('b.created_at', 'desc').orderBy('b.id', 'desc').limit(limit));
 }
+
+/** The broadcasts of the acting organization, for its export. */
+export const BROADCASTS = defineList<BroadcastRow, object, 'CREATED_AT'>()(db.selectFrom('broadcast as b'), {
+  name: 'BROADCAST',
+  alias: 'b',
+  columns: BROADCAST_COLUMNS,
+  reach: inActingOrganization,
+  filter: () => ({}),
+  orders: { CREATED_AT: { createdAt: 'timestamptz' } },
+});
 
 export const findBroadcast = (
   reader: Sql,

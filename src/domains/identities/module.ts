@@ -1,5 +1,7 @@
+import { exportedList } from '../../core/exported-pages.ts';
 import type { Module } from '../../core/module.ts';
 import { Identity, SignInToken } from './entity.ts';
+import { IDENTITIES } from './queries.ts';
 import { deleteExpiredTokens } from './tokens.ts';
 
 export const identities = {
@@ -11,6 +13,6 @@ export const identities = {
   cleanups: { 'sign-in tokens': deleteExpiredTokens },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
-  exports: [],
+  exports: [exportedList('identity', IDENTITIES)],
   replays: {},
 } as const satisfies Module;

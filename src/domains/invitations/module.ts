@@ -1,7 +1,8 @@
+import { exportedList } from '../../core/exported-pages.ts';
 import type { Module } from '../../core/module.ts';
 import { OPEN_TO_ROLE } from '../../core/module.ts';
 import { Invitation } from './entity.ts';
-import { deleteExpiredInvitations } from './queries.ts';
+import { INVITATIONS, deleteExpiredInvitations } from './queries.ts';
 import { invitationRoutes } from './rest.ts';
 
 export const invitations = {
@@ -13,6 +14,6 @@ export const invitations = {
   cleanups: { invitations: deleteExpiredInvitations },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
-  exports: [],
+  exports: [exportedList('invitation', INVITATIONS)],
   replays: { OrganizationInvitation: OPEN_TO_ROLE },
 } as const satisfies Module;

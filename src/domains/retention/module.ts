@@ -1,5 +1,8 @@
 import type { Module } from '../../core/module.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { toRetention } from './documents.ts';
 import { OrganizationRetention } from './entity.ts';
+import { readOrganizationRetention } from './operations.ts';
 import { retentionJob } from './retention-job.ts';
 import { retentionRoutes } from './rest.ts';
 
@@ -12,6 +15,15 @@ export const retention = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
-  exports: [],
+  exports: [
+    {
+      kind: 'retention',
+      page: async (context) => {
+        const { id } = requireOrganization(context.actor);
+        const rows = [toRetention(await readOrganizationRetention(context, { organizationId: id }))];
+        return { rows, hasNextPage: false, hasPreviousPage: false, cursorOf: () => '' };
+      },
+    },
+  ],
   replays: {},
 } as const satisfies Module;

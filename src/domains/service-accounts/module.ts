@@ -1,5 +1,7 @@
+import { exportedList } from '../../core/exported-pages.ts';
 import { type Module, OPEN_TO_ROLE, SMALL_DELETION_BATCH, deletionStep } from '../../core/module.ts';
-import { deleteServiceAccountRows } from '../users/public.ts';
+import { deleteServiceAccountRows, toServiceAccount } from '../users/public.ts';
+import { SERVICE_ACCOUNTS } from './queries.ts';
 import { serviceAccountRoutes } from './rest.ts';
 
 export const serviceAccounts = {
@@ -16,6 +18,6 @@ export const serviceAccounts = {
       deletionStep('service accounts', ({ em }, { id }) => deleteServiceAccountRows(em, id, SMALL_DELETION_BATCH)),
     ],
   },
-  exports: [],
+  exports: [exportedList('serviceAccount', SERVICE_ACCOUNTS, { lineOf: toServiceAccount })],
   replays: { ServiceAccount: OPEN_TO_ROLE },
 } as const satisfies Module;

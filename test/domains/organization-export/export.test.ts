@@ -39,6 +39,9 @@ const linesOf = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line);
 
+const broadcastOf = async (key: string, id: string) =>
+  (await gateway.rest<object>('GET', `/broadcast/v1/broadcasts/${id}`, { key })).body;
+
 test('has each object of the organization once, also private sessions of others, counts, and no secret', async () => {
   const admin = await gateway.createKey();
   const recorded = await recordObjects(gateway, admin, { serverUrl: `${server.origin}/mcp`, mark: 'exported' });
@@ -51,6 +54,17 @@ test('has each object of the organization once, also private sessions of others,
   await append(gateway, member.key, hidden, eventsOf(250));
   const foreign = await gateway.createKey();
   await createSession(gateway, foreign.key, { title: 'Of another organization' });
+  const { sql } = gateway.dependencies;
+  for (const [subject, userId] of [
+    ['here', member.userId],
+    ['suspended', recorded.suspendedUserId],
+    ['Of another organization', foreign.userId],
+  ])
+    await sql.query(
+      `insert into identity (id, issuer, subject, user_id, created_at, last_signed_in_at)
+        values (gen_random_uuid(), 'https://id.example.com', $1, $2, now(), now())`,
+      [subject, userId],
+    );
 
   const response = await fetchExport(admin.key, admin.organizationId);
   expect([response.status, response.headers.get('content-type'), response.headers.get('content-disposition')]).toEqual([
@@ -76,13 +90,25 @@ test('has each object of the organization once, also private sessions of others,
   expect(lines.filter(({ kind }) => kind === 'sessionEvent').length).toBeGreaterThanOrEqual(250);
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'session', id: hidden, title: 'Private of a member' }));
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'session', id: recorded.sessionId }));
+  expect(lines.filter(({ kind }) => kind === 'identity')).toMatchObject(
+    [member.userId, recorded.suspendedUserId].map((userId) => ({ userId, issuer: 'https://id.example.com' })),
+  );
+  const ids = { serviceAccount: recorded.serviceAccountId, invitation: recorded.invitationId };
+  for (const [kind, id] of Object.entries(ids)) expect(lines).toContainEqual(expect.objectContaining({ kind, id }));
+  expect(lines).toContainEqual({ kind: 'broadcast', ...(await broadcastOf(admin.key, recorded.broadcastGuid)) });
+  expect(lines).toContainEqual(expect.objectContaining({ kind: 'retention', sessionDays: null, auditLogDays: null }));
   expect(text).not.toMatch(/"(?:parentId|place)":/);
-  const { sql } = gateway.dependencies;
   const hashes = await sql.query<{ hash: string }>(
     `select encode(hash, 'base64') as hash from api_key where hash is not null`,
     [],
   );
-  const texts = ['Of another organization', secret.body.secret, admin.key, ...hashes.map(({ hash }) => hash)];
+  const texts = [
+    'Of another organization',
+    secret.body.secret,
+    admin.key,
+    recorded.invitationToken,
+    ...hashes.map(({ hash }) => hash),
+  ];
   expect(texts.filter((each) => text.includes(each))).toEqual([]);
   expect(await auditRows(gateway)).toContainEqual(
     expect.objectContaining({ operation: 'exportOrganization', targetId: admin.organizationId, keyId: admin.keyId }),
