@@ -61,10 +61,11 @@ interface Operation {
   readonly refers: boolean;
 }
 
-/** Inputs of the mutations whose case would decide the outcome of later operations. */
+/** Inputs of the mutations whose case would decide the outcome of later operations, or has an object that earlier ones remove. */
 const INPUTS: Readonly<Record<string, (to: Recorded) => object>> = {
   changeOrganizationMemberRole: ({ userId }) => ({ userId, role: 'MEMBER' }),
   deleteOrganization: ({ organizationId }) => ({ organizationId, confirmSlug: 'another' }),
+  deleteOrganizationMemberData: ({ organizationId, suspendedUserId: userId }) => ({ organizationId, userId }),
 };
 
 /** Query strings of the routes that need one. */

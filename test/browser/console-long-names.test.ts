@@ -114,6 +114,7 @@ const PAGES: readonly (readonly [path: string, form?: string])[] = [
   ['/api-keys', 'New API key'],
   ['/members'],
   ['/members', 'Change the retention…'],
+  ['/members', 'Redact in all sessions…'],
   ['/members', 'Delete the organization…'],
   ['/groups'],
   ['/groups', 'New group'],

@@ -4,6 +4,7 @@ import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Membership } from './membership.tsx';
+import { PersonData } from './person-data.tsx';
 import { RoleActions } from './role-actions.tsx';
 import { Rules } from '../organizations/key-policy.tsx';
 import { Retention } from '../organizations/retention.tsx';
@@ -39,7 +40,7 @@ export function MembersPage() {
       <List
         label="Members"
         list={list}
-        row={(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user?.id, list.reload)}
+        row={(row: Row) => rowOf(row, mayChange && { isOwn: row.node.user.id === own?.user?.id }, list.reload)}
         empty="There are no members that you may see."
         head={isAdministrator ? HEAD_OF_ADMINISTRATORS : HEAD}
       />
@@ -72,7 +73,11 @@ function useJoining(membership: Answers['Membership'] | null, changed: () => voi
   }, [feed !== undefined, changed]);
 }
 
-function rowOf({ role, node: { user, joinedAt, lastSeenAt } }: Row, mayChange: boolean, onDone: () => void) {
+function rowOf(
+  { role, node: { user, joinedAt, lastSeenAt } }: Row,
+  acting: { readonly isOwn: boolean } | false,
+  onDone: () => void,
+) {
   const changeRole = (other: Role) => mutate('ChangeRole', { userId: user.id, role: other }, onDone);
   const remove = () => mutate('RemoveMember', { userId: user.id }, onDone);
   const name = personOf(user);
@@ -87,15 +92,20 @@ function rowOf({ role, node: { user, joinedAt, lastSeenAt } }: Row, mayChange: b
       <TimeCell at={joinedAt} />
       {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} />}
       <td class="end">
-        {mayChange && (
+        {acting && (
           <div class="actions wrap">
-            <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
-            <Action
-              label="Sign out"
-              confirm={`End all sign-ins and connected apps of “${name}” here? Their API keys stay.`}
-              run={() => mutate('EndSignIns', { userId: user.id }, onDone)}
-            />
-            <Action label="Remove" confirm={question} run={remove} />
+            {!acting.isOwn && (
+              <>
+                <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
+                <Action
+                  label="Sign out"
+                  confirm={`End all sign-ins and connected apps of “${name}” here? Their API keys stay.`}
+                  run={() => mutate('EndSignIns', { userId: user.id }, onDone)}
+                />
+                <Action label="Remove" confirm={question} run={remove} />
+              </>
+            )}
+            <PersonData user={user} isOwn={acting.isOwn} onDone={onDone} />
           </div>
         )}
       </td>

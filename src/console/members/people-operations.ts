@@ -3,14 +3,14 @@ import { ACTOR, FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 const REVIEWED = `nodes { role origin joinedAt suspendedAt lastSeenAt apiKeyCount identities { issuer } user { id name email } }
   pageInfo { hasNextPage endCursor }`;
 
-const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error kind';
+const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error kind redactedSessions heldSessions';
 
 /** The operations about members, invitations, organizations and the own account. */
 export const PEOPLE_OPERATIONS = {
   Members: `query Members($first: Int!, $after: String, $isAdministrator: Boolean!) {
     viewer { organization { id
       members(first: $first, after: $after) {
-        edges { role node { joinedAt lastSeenAt @include(if: $isAdministrator) user { id name email } } }
+        edges { role node { joinedAt lastSeenAt @include(if: $isAdministrator) user { id databaseId name email } } }
         pageInfo { hasNextPage endCursor }
       }
     } }
@@ -18,7 +18,7 @@ export const PEOPLE_OPERATIONS = {
 
   SuspendedMembers: `query SuspendedMembers($first: Int!, $after: String) {
     viewer { organization { id suspendedMembers(first: $first, after: $after) {
-      nodes { role suspendedAt user { id name email } }
+      nodes { role suspendedAt user { id databaseId name email } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

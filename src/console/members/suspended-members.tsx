@@ -1,5 +1,6 @@
 import { mutate, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
+import { PersonData } from './person-data.tsx';
 import { Action, List, TimeCell, personOf, roleName } from '../parts/parts.tsx';
 
 type Organization = NonNullable<Answers['SuspendedMembers']['viewer']['organization']>;
@@ -33,7 +34,7 @@ function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
       <td>{roleName(role)}</td>
       <TimeCell at={suspendedAt} />
       <td class="end">
-        <div class="actions">
+        <div class="actions wrap">
           <Action
             label="Reactivate"
             confirm={`Reactivate “${name}”? They have their role again. Keys that have ended stay ended.`}
@@ -44,6 +45,7 @@ function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
             confirm={`Remove “${name}”? Their personal MCP connections are deleted.`}
             run={() => mutate('RemoveMember', { userId: user.id }, onDone)}
           />
+          <PersonData user={user} onDone={onDone} />
         </div>
       </td>
     </tr>

@@ -26,6 +26,14 @@ export const RETENTION_OPERATIONS = {
     }
   }`,
 
+  RedactOrganization: `mutation RedactOrganization($text: String!) {
+    redactOrganization(input: { text: $text }) { __typename ${FAULT} }
+  }`,
+
+  DeleteMemberData: `mutation DeleteMemberData($input: DeleteOrganizationMemberDataInput!) {
+    deleteOrganizationMemberData(input: $input) { __typename ${FAULT} }
+  }`,
+
   Rules: `query Rules {
     viewer {
       organization { id definitionDeletion keyPolicy { maxDays boundOnly } }
@@ -38,7 +46,7 @@ export const RETENTION_OPERATIONS = {
   }`,
 
   Retention: `query Retention {
-    viewer { organization { id slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
+    viewer { organization { id databaseId slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
   }`,
 
   RetentionPreview: `query RetentionPreview($sessionDays: Int, $occurrenceDays: Int, $auditLogDays: Int) {

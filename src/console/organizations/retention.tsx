@@ -1,9 +1,11 @@
 import { organization as ofTab } from '../parts/address.ts';
 import { useScope } from '../parts/caller.ts';
+import { isEndLine } from '../parts/download.ts';
 import { FileExport } from '../parts/file-export.tsx';
 import { FormButton } from '../parts/form-button.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import { Facts, Faults, Loading } from '../parts/parts.tsx';
+import { RedactOrganization } from './redaction-form.tsx';
 import { EditRetention } from './retention-forms.tsx';
 
 const keptFor = (days: number | null) => (days === null ? 'without limit' : `${days.toLocaleString()} days`);
@@ -12,6 +14,7 @@ const keptFor = (days: number | null) => (days === null ? 'without limit' : `${d
 export function Retention() {
   const { data, faults, isLoading, paused, reload } = useQuery('Retention', {});
   const mayExport = useScope('SESSIONS_READ');
+  const mayRedact = useScope('SESSIONS_WRITE');
   const organization = data?.viewer.organization;
   const retention = organization?.retention;
   return (
@@ -40,6 +43,13 @@ export function Retention() {
         {retention && (
           <FormButton label="Change the retention…" dialog={EditRetention} props={{ organization, onDone: reload }} />
         )}
+        {mayRedact && organization && (
+          <FormButton
+            label="Redact in all sessions…"
+            dialog={RedactOrganization}
+            props={{ slug: organization.slug ?? organization.databaseId }}
+          />
+        )}
         {mayExport && organization && <FileExport label="Export everything…" {...exportOf(organization.slug)} />}
       </div>
       {mayExport && (
@@ -54,5 +64,5 @@ export function Retention() {
 const exportOf = (slug: string | null) => ({
   path: `/v1/organizations/${ofTab.get()}/export`,
   name: `${slug ?? 'organization'}.ndjson`,
-  isLast: (line: string) => line.startsWith('{"kind":"end"'),
+  isLast: isEndLine,
 });

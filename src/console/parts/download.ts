@@ -18,6 +18,9 @@ interface Options {
   readonly isLast?: (line: string) => boolean;
 }
 
+/** Whether a line is the last one of an export of several kinds of objects. */
+export const isEndLine = (line: string): boolean => line.startsWith('{"kind":"end"');
+
 interface FileHandle {
   createWritable: () => Promise<WritableStream<Uint8Array>>;
   /** Not in all browsers. */

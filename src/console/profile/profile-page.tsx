@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { endedBy, run } from '../parts/api.ts';
+import { counted } from '../parts/amounts.ts';
 import { useScope } from '../parts/caller.ts';
 import { ConnectedApps } from './connected-apps.tsx';
 import { FormButton } from '../parts/form-button.tsx';
@@ -194,6 +195,9 @@ interface DeletionsProps {
   readonly mayCancel: boolean;
 }
 
+const redacted = ({ redactedSessions, heldSessions }: Job) =>
+  `${counted(redactedSessions ?? 0, 'session')} changed, ${counted(heldSessions ?? 0, 'held session')} left`;
+
 /** The deletions that this person has requested, and how far they are. */
 function Deletions({ list, mayCancel }: DeletionsProps) {
   const { rows, update, reload } = list;
@@ -221,7 +225,9 @@ function Deletions({ list, mayCancel }: DeletionsProps) {
     return (
       <tr key={job.id}>
         <td class="wide">
-          {SUBJECTS[job.kind]} {job.error !== null && <div class="fault">{job.error}</div>}
+          {SUBJECTS[job.kind]}{' '}
+          {job.kind === 'REDACTION' && job.state === 'DONE' && <div class="soft">{redacted(job)}</div>}
+          {job.error !== null && <div class="fault">{job.error}</div>}
         </td>
         <td>
           <Badge value={job.state} />

@@ -12,9 +12,10 @@ import { needs } from '../../core/graphql/selection.ts';
 import { DELETION_KINDS, DELETION_STATES, deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
+import type { DeletionJob } from './entity.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
 import { followDeletionJob } from './subscription.ts';
-import { redactOrganization } from './work-in-organization.ts';
+import { deleteOrganizationMemberData, redactOrganization } from './work-in-organization.ts';
 
 const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', DELETION_STATES, {
   queued:
@@ -142,6 +143,17 @@ mutation(deleteUser, {
 mutation(cancelUserDeletion, {
   ids: { deletionJobId: 'DeletionJob' },
   payload: one('deletionJob', DeletionJobType, 'The canceled job.', deletionJobRow),
+});
+
+interface MemberDataDeletion {
+  readonly job: DeletionJob;
+}
+
+mutation(deleteOrganizationMemberData, {
+  ids: { organizationId: 'Organization', userId: 'User' },
+  payload: one('deletionJob', DeletionJobType, 'The queued or running job.', ({ job }: MemberDataDeletion) =>
+    deletionJobRow(job),
+  ),
 });
 
 mutation(redactOrganization, {
