@@ -7,6 +7,7 @@ import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 import { proof } from '../support/proof.ts';
 import { invite } from '../support/fixtures/invitations.ts';
+import { recordApproval } from '../support/fixtures/tool-approvals.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { grantTo } from '../support/fixtures/oauth-grants.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
@@ -49,8 +50,18 @@ test('a generated REST client calls every documented operation but those of MCP,
   const mcpServerUrl = `${mcpServer.origin}/mcp`;
   const { token: invitationToken } = await invite(gateway, key, 'ann@example.com', { role: 'ADMIN' });
   const { id: connectedAppId } = await grantTo(gateway, { userId, organizationId }, { path: '/mcp' });
-  const given = { url: gateway.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken, connectedAppId };
-  const { done, answers } = await app.useEverything(given);
+  const caller = await gateway.createKey({ organization, role: 'member' });
+  const local = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
+    key,
+    body: { type: 'stdio', name: 'Local', command: 'server' },
+  });
+  const toolApprovalId = await recordApproval(gateway, {
+    organizationId,
+    connectionId: local.body.connection.id,
+    userId: caller.userId,
+  });
+  const ids = { userId, sessionId, otherKeyId, connectedAppId, toolApprovalId };
+  const { done, answers } = await app.useEverything({ url: gateway.url, key, mcpServerUrl, invitationToken, ...ids });
 
   const { paths } = JSON.parse(await readFile(OPENAPI, 'utf8')) as { paths: Record<string, object> };
   const documented = Object.entries(paths).flatMap(([path, methods]) =>
@@ -79,7 +90,7 @@ test('a generated REST client calls every documented operation but those of MCP,
       titles: ['Begun', 'Renamed by a generated client'],
     },
     webhook: { listed: 1, reason: 'requested', isRotated: true, deliveries: ['webhook.ping', 'webhook.ping'] },
-    passing: { hold: 'Evidence', redactedTexts: 1, sessionDays: 90, isExported: true, keyDays: 365, reviewed: 1 },
+    passing: { hold: 'Evidence', redactedTexts: 1, sessionDays: 90, isExported: true, keyDays: 365, reviewed: 3 },
     published: 1,
     keys: true,
     eventIds: [1, 2, 3, 4, 5],

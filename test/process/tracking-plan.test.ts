@@ -65,7 +65,7 @@ test('the CI job is well-formed, and each of its steps succeeds', async () => {
 });
 
 test('a breaking change ends the check with 1, and a file that cannot be read with 2', async () => {
-  const check = (file: string) => shell(`${GATEWAY} cli plan check ${file}`);
+  const check = (file: string) => shell(`${GATEWAY} cli plan check --delete ${file}`);
   const text = await readFile(join(folder, 'tracking-plan.yaml'), 'utf8');
   await run(
     ['sh', '-ec', `cd '${folder}'; sed 's/^  cart_shared:$/  cart_given:/' tracking-plan.yaml > changed.yaml`],

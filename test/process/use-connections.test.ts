@@ -51,7 +51,7 @@ test('the commands lead from an empty workspace to agents that use two servers, 
   expect([await run.exited, run.output.stderr]).toEqual([0, '']);
 
   const [, ofAgent = ''] = /^```\n(issues__search.*?)^```$/ms.exec(page) ?? [];
-  const [stored, ofPerson, ofRunner, ofCall = '', ofAll = '', ofSession = '', ofPolicy = '', ...more] =
+  const [stored, ofPerson, ofRunner, ofCall = '', ofAll = '', ofSession = '', ofRules = '', ...more] =
     run.output.stdout.split('\n---\n');
   expect([stored, ofPerson, ofRunner, more]).toEqual([
     '',
@@ -73,5 +73,10 @@ test('the commands lead from an empty workspace to agents that use two servers, 
   });
   const tools = ['issues__search', 'issues__remove_all', 'wiki__search', 'wiki__remove_all'].map((name) => ({ name }));
   for (const list of [ofAll, ofSession]) expect(document(list)).toMatchObject({ result: { tools } });
-  expect(document(ofPolicy)).toMatchObject({ toolPolicy: { mode: 'ONLY', names: ['search'] } });
+  expect(document(ofRules)).toMatchObject({
+    toolRules: [
+      { tools: ['search', 'read_*'], effect: 'ALLOW' },
+      { tools: ['*'], effect: 'ASK' },
+    ],
+  });
 });

@@ -5,6 +5,7 @@ import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type ValueOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
+import { ANEW, NO_MEMORY } from './fold-memory.ts';
 import type { LineRow } from './received-lines.ts';
 import type { AddedUsage } from './totals.ts';
 
@@ -82,7 +83,30 @@ export function supersede(value: ValueOf<Given>, { id, organizationId }: SharedV
     .where('e.is_superseded', '=', false)
     .where('s.id', '=', id)
     .where('s.organization_id', '=', organizationId)
-    .where(sql<boolean>`(head.is_closed or e.stored_at < s.last_queued_at or e.created_at <= ${lastOf(value)})`);
+    .where(sql<boolean>`(head.is_closed or e.stored_at < s.last_queued_at or e.created_at <= ${lastOf(value)})`)
+    .returning('e.id');
+}
+
+/** Entries of events that are superseded now are made anew. With another version, a fold that has read them before is not stored. */
+export function unfold({ id, organizationId }: SharedValues) {
+  return queriesOn<SessionEventTables & { superseded: { id: number } }>()
+    .insertInto('session_fold')
+    .columns(['session_id', 'organization_id', 'folded_id', 'closed_id', 'version', 'memory'])
+    .expression((on) =>
+      on
+        .selectFrom('superseded')
+        .select([id.as('session_id'), organizationId.as('organization_id')])
+        .select([sql<number>`0`.as('folded_id'), sql<number>`0`.as('closed_id'), sql<number>`1`.as('version')])
+        .select(sql<string>`${sql.lit(NO_MEMORY)}`.as('memory'))
+        .limit(sql.lit(1)),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'organization_id']).doUpdateSet({
+        version: sql<number>`session_fold.version + 1`,
+        superseded: sql<number>`case when exists (select from superseded where superseded.id <= session_fold.folded_id)
+          then ${sql.lit(ANEW)} else session_fold.superseded end`,
+      }),
+    );
 }
 
 export function rememberLines(value: ValueOf<Given>, { id, organizationId }: SharedValues) {

@@ -34,6 +34,7 @@ import {
   rememberMessages,
   sharedValues,
   supersede,
+  unfold,
 } from './append-lines.ts';
 import type { LinePlaces } from './received-lines.ts';
 import type { RecordedTwice, Way } from './recorded-twice.ts';
@@ -136,7 +137,10 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
   const withLines = shape.hasPlaces ? appended.with('received', () => rememberLines(value, shared)) : appended;
   const withMessages = shape.hasMessages ? withLines.with('counted', () => rememberMessages(value, shared)) : withLines;
   const withFile = shape.hasFile ? withMessages.with('filed', () => rememberFile(value, shared)) : withMessages;
-  const whole = shape.way === 'transcript' ? withFile.with('superseded', () => supersede(value, shared)) : withFile;
+  const whole =
+    shape.way === 'transcript'
+      ? withFile.with('superseded', () => supersede(value, shared)).with('unfolded', () => unfold(shared))
+      : withFile;
   if (!shape.hasUsage) return whole.selectFrom('head').select('base');
   const { id: sessionId, organizationId, at } = shared;
   const sums = sql<string>`${value('sums')}::text`;

@@ -35,8 +35,7 @@ export async function pruneEntries(
     folds.rows[0]?.memory ?? NO_MEMORY,
     new Map(removed.rows.map(({ id, next }) => [id, next ?? undefined])),
   );
-  await sql`update session_fold f set memory = ${memory}, superseded = case when superseded = 0 then 0 else (select count(*)
-    from session_event e where e.session_id = f.session_id and e.organization_id = f.organization_id and e.id <= f.folded_id and e.is_superseded) end
+  await sql`update session_fold set memory = ${memory}
     where session_id = ${sessionId}::uuid and organization_id = ${organizationId}::uuid`.execute(db);
 }
 

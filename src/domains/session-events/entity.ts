@@ -149,7 +149,7 @@ const SessionFoldSchema = defineEntity({
     version: p.bigint('number'),
     /** What the fold remembers, as JSON. */
     memory: p.text(),
-    /** How many superseded events the entries leave out: with another number they are made anew. */
+    /** How many superseded events the entries leave out; -1 when they are made anew. */
     superseded: p.integer().default(0),
     /** Events before this id were pruned. */
     prunedUntil: p.bigint('number').default(0),

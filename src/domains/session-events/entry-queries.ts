@@ -67,11 +67,12 @@ const ORDERINGS = orderingsBy<Pick<EntryRow, 'id'>>({
 });
 
 const outputOf = sql`case when n.output_id is null then '{}'::int8multirange else int8multirange(int8range(n.output_id, n.output_id, '[]')) end`;
+/** With `offset 0` each range is looked up, whatever PostgreSQL expects: it must not read the whole session for each entry. */
 const CONTENTS = sql<
   string | null
 >`(select json_agg(json_build_array(e.id, e.provider, e.event_data, n.parts @> e.id) order by e.id)::text
-  from unnest(n.parts + ${outputOf}) as r join session_event e
-    on e.session_id = n.session_id and e.organization_id = n.organization_id and e.id >= lower(r) and e.id < upper(r))`;
+  from unnest(n.parts + ${outputOf}) as r cross join lateral (select o.id, o.provider, o.event_data from session_event o
+    where o.session_id = n.session_id and o.organization_id = n.organization_id and o.id >= lower(r) and o.id < upper(r) offset 0) as e)`;
 
 type Conditions = {
   readonly [Name in keyof Required<SessionEntryFilter>]: (

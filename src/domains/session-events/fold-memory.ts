@@ -44,6 +44,9 @@ export interface FoldMemory {
 }
 
 const NOTHING: FoldMemory = { turn: 0, items: [], agents: [] };
+/** In place of the number of superseded events: the entries are made anew. */
+export const ANEW = -1;
+
 /** What is remembered before the first event. */
 export const NO_MEMORY = JSON.stringify(NOTHING);
 

@@ -10,7 +10,7 @@ import { WorkSlices } from '../../core/work-budget.ts';
 import { type Caller, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type EntryChange, EntryFold } from './entry-fold.ts';
-import { NO_MEMORY } from './fold-memory.ts';
+import { ANEW, NO_MEMORY } from './fold-memory.ts';
 
 /**
  * Folds the events of sessions into stored entries, behind their recording: one statement reads what is not folded, and another one writes the
@@ -20,9 +20,6 @@ import { NO_MEMORY } from './fold-memory.ts';
 /** Who reads entries folds at most so many events of a session first, and an append leaves no more to fold. */
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Among the events that are folded. Only a run that is recorded by its command, too, has such events. */
-const SUPERSEDED = sql<number>`case when st.command_memory is null then 0 else (select count(*) from session_event o
-  where o.session_id = st.session_id and o.organization_id = st.organization_id and o.id <= coalesce(f.folded_id, 0) and o.is_superseded)::int end`;
 /** Pages of many bytes have few events. */
 const MAX_ROUNDS = 100;
 
@@ -40,8 +37,7 @@ interface UnfoldedRow {
   readonly closedId: number | null;
   readonly version: number | null;
   readonly prunedUntil: number | null;
-  readonly superseded: number;
-  readonly leftOut: number | null;
+  readonly superseded: number | null;
   /** In the first row of a session. */
   readonly memory: string | null;
   /** Null for a session without more events. */
@@ -134,7 +130,7 @@ function eventsLeft(sessionIds: readonly SessionId[], caller: Caller | undefined
       's.updated_at as updatedAt',
     ])
     .select(['f.folded_id as foldedId', 'f.closed_id as closedId', 'f.version as version'])
-    .select(['f.pruned_until as prunedUntil', 'f.superseded as leftOut', SUPERSEDED.as('superseded')])
+    .select(['f.pruned_until as prunedUntil', 'f.superseded as superseded'])
     .select(sql`case when coalesce(e.place, 1) = 1 then f.memory end`.as('memory'))
     .select([sql`e.id`.as('id'), sql`e.created_at`.as('createdAt'), sql`e.message_id`.as('messageId')])
     .select([sql`e.event_data`.as('eventData'), sql`e.is_superseded`.as('isSuperseded')])
@@ -159,7 +155,7 @@ interface Folded {
 
 async function foldOf(rows: readonly UnfoldedRow[], isCut: boolean): Promise<Folded> {
   const row = rows[0] as UnfoldedRow;
-  if (row.leftOut !== null && row.leftOut !== row.superseded) return anew(row);
+  if (row.superseded === ANEW) return anew(row);
   const fold = new EntryFold(row.memory);
   const slices = new WorkSlices();
   const end = endOf(row);
@@ -169,7 +165,7 @@ async function foldOf(rows: readonly UnfoldedRow[], isCut: boolean): Promise<Fol
     isEnded = true;
   };
   let foldedId = row.foldedId ?? 0;
-  let superseded = row.superseded;
+  let superseded = row.superseded ?? 0;
   for (const { id, createdAt, messageId, eventData, isSuperseded } of rows) {
     if (id === null) break;
     foldedId = id;
@@ -345,7 +341,7 @@ function rangesOf(ids: readonly number[]): string {
   return `{${ranges.map(([from, until]) => `[${from},${until})`).join(',')}}`;
 }
 
-export const IS_BEHIND = sql<boolean>`(st.last_id > coalesce(f.folded_id, 0) or coalesce(f.superseded, 0) <> ${SUPERSEDED}
+export const IS_BEHIND = sql<boolean>`(st.last_id > coalesce(f.folded_id, 0) or coalesce(f.superseded, 0) = ${sql.lit(ANEW)}
   or case when st.is_closed then st.last_id else coalesce(st.ended_id, 0) end > coalesce(f.closed_id, 0))`;
 
 /** Whether the entries of the session `s` lack events, or do not know its end. */

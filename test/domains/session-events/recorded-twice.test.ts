@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { subscribe } from '../../support/fixtures/sessions.ts';
+import { type RecordedStatement, measurePlan } from '../../support/statement-plans.ts';
 
 /** A run that is recorded by its command and by the transcript of its agent is one session, and counts once. */
 
@@ -206,4 +209,31 @@ test('other sessions are not asked: lines of a command in a session without a tr
   await send(id, [streamed('m1', 'One.')]);
   await send(id, [inFile(streamed('m2', 'Two.'))], { format: 'claude-transcript' });
   expect(await seen(id)).toMatchObject({ superseded: [false, false], said: ['One.', 'Two.'] });
+});
+
+test('the fold behind lines of a command reads no events that are folded', async () => {
+  const id = await begin();
+  await send(
+    id,
+    Array.from({ length: 2_000 }, (_, index) => streamed(`m${index}`, `Text ${index}`)),
+  );
+  const statements: RecordedStatement[] = [];
+  const { database } = gateway.dependencies;
+  onStatement(await database.driver.getConnection().getNativeClient(), ({ text, values }) => {
+    if (text.startsWith('select') && text.includes('session_fold') && text.includes('session_event'))
+      statements.push({ text, values });
+  });
+  await send(id, [streamed('last', 'Last text')]);
+  expect((await gateway.rest('GET', `/v1/sessions/${id}/entries?limit=1`, { key })).status).toBe(200);
+  expect(statements.length).toBeGreaterThan(1);
+  const client = new pg.Client(gateway.databaseUrl);
+  await client.connect();
+  try {
+    await client.query('analyze session_event, session_entry, session_stream, session_fold');
+    const read: number[] = [];
+    for (const statement of statements) read.push((await measurePlan(client, statement, 'force_custom_plan')).rows);
+    expect(read.filter((rows) => rows >= 500)).toEqual([]);
+  } finally {
+    await client.end();
+  }
 });

@@ -10,11 +10,13 @@ export interface Given {
   readonly mcpServerUrl: string;
   readonly invitationToken: string;
   readonly connectedAppId: string;
+  readonly toolApprovalId: string;
 }
 
 /** Calls every documented operation once, except those that pass messages of MCP through, and prints the operations whose answers were as documented. */
 export async function useEverything(given: Given) {
-  const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken, connectedAppId } = given;
+  const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken, connectedAppId, toolApprovalId } =
+    given;
   const done: string[] = [];
   const client = createClient<paths>({ baseUrl: url, headers: { Authorization: `Bearer ${key}` } });
   client.use({
@@ -70,11 +72,12 @@ export async function useEverything(given: Given) {
   );
   good(await client.POST(`${connectionPath}/tool-definitions/accept`, { ...byId, body: { names: ['add'] } }));
   good(await client.GET('/v1/tool-approvals', { params: { query: { states: ['PENDING'] } } }));
-  const decided = await client.POST('/v1/tool-approvals/{toolApprovalId}/decide', {
-    params: { path: { toolApprovalId: connection.id } },
-    body: { decision: 'APPROVE' },
-  });
-  if (decided.response.status !== 404) throw new Error('an unknown approval was decided');
+  good(
+    await client.POST('/v1/tool-approvals/{toolApprovalId}/decide', {
+      params: { path: { toolApprovalId } },
+      body: { decision: 'APPROVE' },
+    }),
+  );
   good(await client.DELETE(connectionPath, byId));
 
   const imported = good(
