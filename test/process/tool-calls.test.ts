@@ -9,6 +9,7 @@ import {
   readerOf,
   toolCall,
 } from '../support/fixtures/mcp-use.ts';
+import { listingServer, tool } from '../support/peers/listing-server.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
@@ -135,6 +136,59 @@ test('SIGKILL in a call: its entry stays open, and a retry with the same Idempot
   expect([again.status, await again.json()]).toEqual([409, { error: expect.any(String) }]);
   expect(peer.requests.length).toBe(before);
   await next.end('SIGTERM');
+});
+
+test('SIGKILL between the decision about a call and its end: it is made at most once, and asked for anew', async () => {
+  const server = listingServer({ tools: [tool('write')], hasSessions: true });
+  peer.handler = server.handler;
+  const caller = await issueKey(env, { email: 'bob@example.com' });
+  const standing = await startGateway(env);
+  const id = await connect(standing.url, `${peer.origin}/mcp`);
+  const path = `/v1/mcp-connections/${id}`;
+  const toolRules = [{ tools: ['write'], effect: 'ASK' }];
+  expect(await call(standing.url, key, 'PATCH', `${path}/settings`, { toolRules })).toMatchObject({ status: 200 });
+  const send = (url: string) => call(url, caller, 'POST', `${path}/tool-calls`, { name: 'write', arguments: { n: 1 } });
+  const asked = new Set<string>();
+  const ask = async () => {
+    const { status, body } = await send(standing.url);
+    const { toolApprovalId = '' } = (body as { details?: { toolApprovalId?: string } }).details ?? {};
+    expect([status, asked.has(toolApprovalId)]).toEqual([409, false]);
+    asked.add(toolApprovalId);
+    return toolApprovalId;
+  };
+  const runs = () => server.asked.filter((method) => method === 'tools/call').length;
+  // The tool has certainly not run, or may have run: either way the decision is spent with the process.
+  for (const [held, ran] of [
+    ['initialize', 0],
+    ['tools/call', 1],
+  ] as const) {
+    const approval = await ask();
+    const decided = await call(standing.url, key, 'POST', `/v1/tool-approvals/${approval}/decide`, {
+      decision: 'APPROVE',
+    });
+    expect(decided.status).toBe(200);
+    const killed = await startGateway(env);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let isListed = false;
+    server.answer = ({ method }) => {
+      isListed ||= method === 'tools/list';
+      // Until the list is read, nothing is decided.
+      if (!isListed || method !== held) return false;
+      resolve();
+      return true;
+    };
+    const waiting = send(killed.url);
+    waiting.catch(() => undefined);
+    await promise;
+    await killed.end('SIGKILL');
+    await expect(waiting).rejects.toThrow('fetch failed');
+    server.answer = undefined;
+    const state = await query(env.DATABASE_URL, `select state from tool_approval where id = '${approval}'`);
+    expect([state, runs()]).toEqual([[{ state: 'USED' }], ran]);
+  }
+  await ask();
+  expect(runs()).toBe(1);
+  await standing.end('SIGTERM');
 });
 
 test('a client that leaves, before and during the answer, leaves nothing open, and is recorded', async () => {

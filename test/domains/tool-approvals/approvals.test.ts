@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { post, toolCall } from '../../support/fixtures/mcp-use.ts';
+import { mutate } from '../../support/fixtures/sessions.ts';
 import { createServiceAccount } from '../../support/fixtures/service-accounts.ts';
 import { type ServedGateway, startServedGateway } from '../../support/fixtures/served-gateway.ts';
 import { ADDRESSES, type Place, callAt } from '../../support/fixtures/tool-addresses.ts';
@@ -139,6 +140,31 @@ test('a denial stays until it expires, and so does an approval', async () => {
   const id = await approved(used);
   later(15 * 60_000 + 1);
   expect([await stateOf(id), (await call(used)).kind, (await call(args)).kind]).toEqual(['EXPIRED', 'ASKED', 'ASKED']);
+});
+
+test('a decision counts while who made it may decide, and nobody decides about what has expired', async () => {
+  const { decide, gateway, key, organization } = fixture;
+  const before = fixture.runs();
+  const isAskedAgain = async (args: object, change: (decider: { userId: string }) => Promise<unknown>) => {
+    const decider = await gateway.createKey({ organization, role: 'admin' });
+    const { approvalId = '' } = await call(args);
+    expect(await decide(approvalId, 'APPROVE', decider.key)).toBe(200);
+    await change(decider);
+    const again = await call(args);
+    expect([again.kind, again.approvalId === approvalId]).toEqual(['ASKED', false]);
+  };
+  await fixture.set({ approverGroupIds: [] });
+  await isAskedAgain(newArguments(), ({ userId }) => mutate(gateway, key, 'removeOrganizationMember', { userId }));
+  await isAskedAgain(newArguments(), ({ userId }) =>
+    mutate(gateway, key, 'changeOrganizationMemberRole', { userId, role: 'MEMBER' }),
+  );
+  await isAskedAgain(newArguments(), () => fixture.set({ approverGroupIds: [fixture.group] }));
+  const args = newArguments();
+  const { approvalId } = await call(args);
+  later(15 * 60_000);
+  expect(await decide(approvalId)).toBe(409);
+  const again = await call(args);
+  expect([again.kind, again.approvalId === approvalId, fixture.runs()]).toEqual(['ASKED', false, before]);
 });
 
 test('a call that certainly did not run leaves its approval, one whose outcome is unknown does not', async () => {
