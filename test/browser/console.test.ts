@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { isConsolePath } from '../../src/gateway/pages/console.ts';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { callWebhooks, deliver, receive } from '../support/fixtures/webhooks.ts';
@@ -11,6 +12,7 @@ const PAGES = [
   ['/record', 'Record'],
   ['/event-definitions', 'Event definitions'],
   ['/mcp-connections', 'MCP connections'],
+  ['/tool-approvals', 'Approvals'],
   ['/webhooks', 'Webhooks'],
   ['/api-keys', 'API keys'],
   ['/members', 'Members'],
@@ -83,6 +85,12 @@ describe.each(VIEWS)('%s', (view, options) => {
       expect([name, await accessibilityFindings(page)]).toEqual([name, []]);
       expect([name, await overflowOf(page)]).toEqual([name, 0]);
     };
+    const links = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
+    await expect
+      .poll(() => links.evaluateAll((all) => all.map((each) => new URL((each as HTMLAnchorElement).href).pathname)))
+      .toEqual(PAGES.map(([path]) => path));
+    // Each address can be opened by itself, too.
+    expect(PAGES.filter(([path]) => !isConsolePath(path))).toEqual([]);
     for (const [path, name] of PAGES) {
       const link = page.getByRole('link', { name, exact: true });
       await link.focus();

@@ -15,9 +15,14 @@ const hasHref = (props: unknown): props is { readonly href: string } =>
 /** Characters that change the direction of the text after them, so that a name could look like another one. */
 const DIRECTION = /[\u202A-\u202E\u2066-\u2069]/g;
 
+const byNumber = (character: string): string => `[U+${character.codePointAt(0)?.toString(16).toUpperCase()}]`;
+
 /** Shows these characters by their number, such as `[U+202E]`. */
-export const visibleText = (text: string): string =>
-  text.replaceAll(DIRECTION, (character) => `[U+${character.codePointAt(0)?.toString(16).toUpperCase()}]`);
+export const visibleText = (text: string): string => text.replaceAll(DIRECTION, byNumber);
+
+/** Shows all invisible characters by their number. For what a person decides about: a model reads them, too. */
+export const withoutInvisible = (text: string): string =>
+  text.replaceAll(/\p{Default_Ignorable_Code_Point}|\p{Cf}/gu, byNumber);
 
 /** What can be shown. Unlike `ComponentChildren`, it has no other objects, of which nothing would be shown. */
 export type Content = VNode | string | number | boolean | null | undefined | readonly Content[];

@@ -1,48 +1,81 @@
-import { useEffect } from 'preact/hooks';
-import { mutate, usePages, useQuery } from '../parts/hooks.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { type Loaded, mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, Badge, Empty, List, Missing, PageFrame, Time, personOf } from '../parts/parts.tsx';
+import { withoutInvisible } from '../parts/markup.ts';
+import { confirmDone } from '../parts/notices.tsx';
+import { Action, Badge, Empty, Faults, List, Missing, PageFrame, Table, Time, personOf } from '../parts/parts.tsx';
 
 /** Calls of tools that need an approval. */
 
 type Approval = NonNullable<Answers['ToolApproval']['toolApproval']>;
 
+const PAGE = 50;
 const FOLLOW_MS = 5_000;
+/** How long a call is marked before a key decides about it: whoever presses the key has seen the mark move. */
+const SEEN_MS = 1_000;
 
-/** Loads the page again while it is looked at. */
-function useFollowing(reload: () => void): void {
+/** Loads the page again while it is looked at. A request that still waits is not sent again. */
+function useFollowing({ isLoading, reload }: Pick<Loaded<unknown>, 'isLoading' | 'reload'>, isWanted = true): void {
   useEffect(() => {
+    if (isLoading || !isWanted) return undefined;
     const timer = setInterval(() => document.visibilityState === 'visible' && reload(), FOLLOW_MS);
     return () => clearInterval(timer);
-  }, [reload]);
+  }, [isLoading, isWanted, reload]);
 }
 
 const decide = (toolApprovalId: string, decision: 'APPROVE' | 'DENY', onDone: () => void) =>
   mutate('DecideToolApproval', { input: { toolApprovalId, decision } }, onDone);
 
+/** Those that wait for the caller first, the oldest at the top: one that comes later moves none of them. */
+const inOrder = (approvals: readonly Approval[]): readonly Approval[] => [
+  ...approvals.filter(({ viewerCanDecide }) => viewerCanDecide).toReversed(),
+  ...approvals.filter(({ viewerCanDecide }) => !viewerCanDecide),
+];
+
+interface Keys {
+  /** The call about which the keys decide. */
+  readonly marked: string | undefined;
+  readonly fault: string | undefined;
+}
+
 /** Decides about the first call that waits for the caller, with `a` or `d`. */
-function useDecisionKeys(approvals: readonly Approval[], onDone: () => void): void {
-  const id = approvals.find(({ viewerCanDecide }) => viewerCanDecide)?.id;
+function useDecisionKeys([first]: readonly Approval[], onDone: () => void): Keys {
+  const [marked, mark] = useState<string>();
+  const [fault, setFault] = useState<string>();
+  const waiting = first?.viewerCanDecide === true ? first : undefined;
+  const id = waiting?.id;
+  const call = `The call of ${waiting?.toolName ?? ''} was`;
   useEffect(() => {
-    const pressed = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
+    const timer = setTimeout(() => mark(id), SEEN_MS);
+    return () => clearTimeout(timer);
+  }, [id]);
+  useEffect(() => {
+    if (id === undefined || id !== marked) return undefined;
+    const pressed = ({ key, target, repeat, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
       const isTyping = target instanceof Element && target.closest('input, textarea, select, dialog') !== null;
       const decision = key === 'a' ? 'APPROVE' : key === 'd' ? 'DENY' : undefined;
-      if (id !== undefined && decision && !isTyping && !ctrlKey && !metaKey && !altKey)
-        void decide(id, decision, onDone);
+      if (!decision || isTyping || repeat || ctrlKey || metaKey || altKey) return;
+      void decide(id, decision, onDone).then((refusal) => {
+        setFault(refusal);
+        if (refusal === undefined) confirmDone(`${call} ${decision === 'APPROVE' ? 'approved' : 'denied'}.`);
+      });
     };
     addEventListener('keydown', pressed);
     return () => removeEventListener('keydown', pressed);
-  }, [id, onDone]);
+  }, [id, marked, call, onDone]);
+  return { marked: id === marked ? marked : undefined, fault };
 }
 
-function rowOf(approval: Approval, reload: () => void) {
+function rowOf(approval: Approval, isMarked: boolean, reload: () => void) {
   const { id, toolName, mcpServer, caller, session, state, createdAt, preview, viewerCanDecide } = approval;
   return (
-    <tr key={id}>
+    <tr key={id} aria-current={isMarked}>
       <td class="wide">
-        <code class="name">{toolName}</code> at{' '}
-        {mcpServer && <a href={`/mcp-connections/${mcpServer.databaseId}`}>{mcpServer.name}</a>}
-        <pre tabindex={0}>{approval.arguments ?? preview}</pre>
+        <div>
+          <code class="name">{toolName}</code> at{' '}
+          {mcpServer && <a href={`/mcp-connections/${mcpServer.databaseId}`}>{mcpServer.name}</a>}
+        </div>
+        <pre tabindex={0}>{withoutInvisible(approval.arguments ?? preview)}</pre>
       </td>
       <td class="wrap">
         {personOf(caller)}
@@ -72,20 +105,22 @@ function rowOf(approval: Approval, reload: () => void) {
 }
 
 const HEAD = ['Call', 'Caller', 'State', 'Asked', ''];
-const INTRO =
-  'Calls of tools that another person must approve. The keys a and d approve and deny the first that waits for you.';
+const INTRO = 'Calls of tools that another person must approve. The keys a and d approve and deny the marked one.';
 
 export function ToolApprovalsPage() {
-  const list = usePages('ToolApprovals', { first: 50 }, ({ viewer }) => viewer.organization?.toolApprovals);
-  useFollowing(list.reload);
-  useDecisionKeys(list.rows, list.reload);
+  const list = usePages('ToolApprovals', { first: PAGE }, ({ viewer }) => viewer.organization?.toolApprovals);
+  // Loading again would close the pages that were opened after the first.
+  useFollowing(list, list.rows.length <= PAGE);
+  const rows = inOrder(list.rows);
+  const { marked, fault } = useDecisionKeys(rows, list.reload);
   return (
     <PageFrame title="Approvals" intro={INTRO}>
+      <Faults faults={fault === undefined ? [] : [{ message: fault }]} />
       <List
         label="Approvals"
-        list={list}
+        list={{ ...list, rows }}
         head={HEAD}
-        row={(approval: Approval) => rowOf(approval, list.reload)}
+        row={(approval: Approval) => rowOf(approval, approval.id === marked, list.reload)}
         empty={<Empty>No call needs an approval.</Empty>}
       />
     </PageFrame>
@@ -95,29 +130,23 @@ export function ToolApprovalsPage() {
 export function ToolApprovalPage({ id }: { readonly id: string }) {
   const query = useQuery('ToolApproval', { id });
   const approval = query.data?.toolApproval;
-  useFollowing(query.reload);
-  useDecisionKeys(approval ? [approval] : [], query.reload);
+  useFollowing(query);
+  const { marked, fault } = useDecisionKeys(approval ? [approval] : [], query.reload);
   if (!approval)
     return (
       <Missing title="Approval" query={query}>
         There is no such call, or you cannot see it. <a href="/tool-approvals">All approvals</a>
       </Missing>
     );
-  const list = {
-    ...query,
-    rows: [approval],
-    hasMore: false,
-    loadMore: () => Promise.resolve(),
-    update: () => undefined,
-  };
   return (
     <PageFrame title="Approval" intro={INTRO}>
-      <List
+      <Faults faults={[...query.faults, ...(fault === undefined ? [] : [{ message: fault }])]} />
+      <Table
         label="Approval"
-        list={list}
         head={HEAD}
-        row={(row: Approval) => rowOf(row, query.reload)}
-        empty={<Empty>Nothing</Empty>}
+        rows={[approval]}
+        row={(row: Approval) => rowOf(row, row.id === marked, query.reload)}
+        isBusy={query.isLoading}
       />
     </PageFrame>
   );
