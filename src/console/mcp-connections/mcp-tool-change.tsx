@@ -1,4 +1,5 @@
 import { mutate } from '../parts/hooks.ts';
+import { withoutInvisible } from '../parts/markup.ts';
 import { Action, Badge } from '../parts/parts.tsx';
 import type { Connection, Tool } from './mcp-connection-types.ts';
 
@@ -22,7 +23,7 @@ export function ToolChange({ server, tool: { name, definition }, onDone }: ToolC
         {[['Accepted', accepted] as const, ['Now', current] as const].map(([title, shown]) => (
           <div key={title}>
             <strong>{title}</strong>
-            <pre tabindex={0}>{shown === null ? 'Nothing' : JSON.stringify(shown, null, 2)}</pre>
+            <pre tabindex={0}>{shown === null ? 'Nothing' : withoutInvisible(JSON.stringify(shown, null, 2))}</pre>
           </div>
         ))}
       </div>

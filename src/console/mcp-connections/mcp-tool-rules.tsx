@@ -1,10 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Answer, run } from '../parts/api.ts';
 import { Button } from '../parts/button.tsx';
 import type { DialogProps } from '../parts/form-button.tsx';
 import { ChecksField, SelectField, TextField } from '../parts/form-fields.tsx';
+import { FaultText } from '../parts/fault-text.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { useQuery } from '../parts/hooks.ts';
+import { usePages, useQuery } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
 import { Faults, Loading, Table, personOf } from '../parts/parts.tsx';
 import type { Answers, Variables } from '../generated/operation-types.ts';
@@ -19,9 +20,24 @@ interface ChooseRulesProps extends DialogProps {
 }
 
 export function ChooseRules(props: ChooseRulesProps) {
-  const { data, isLoading } = useQuery('ToolGroups', {});
-  const groups = (data?.viewer.organization?.groups?.nodes ?? []).map(({ id, name }): Group => [id, name]);
-  return isLoading ? <Loading /> : <RulesForm {...props} groups={groups} />;
+  const { rows, faults, isLoading, hasMore, loadMore } = usePages(
+    'ToolGroups',
+    { first: 100 },
+    ({ viewer }) => viewer.organization?.groups,
+  );
+  useEffect(() => {
+    if (hasMore) void loadMore();
+  }, [hasMore, rows]);
+  if (faults.length > 0) return <Faults faults={faults} />;
+  if (isLoading || hasMore) return <Loading />;
+  return <RulesForm {...props} groups={rows.map(({ id, name }): Group => [id, name])} />;
+}
+
+/** The preview of what the form has had, which goes when that is changed. */
+interface Shown {
+  readonly of: Values;
+  readonly variables?: Variables['ToolAccess'];
+  readonly fault?: string;
 }
 
 interface Values extends Record<string, unknown> {
@@ -34,7 +50,7 @@ interface Values extends Record<string, unknown> {
 
 function RulesForm({ server, groups, onDone, onClose }: ChooseRulesProps & { readonly groups: readonly Group[] }) {
   const { access, toolRules, approverGroupIds, onToolChange } = server;
-  const [shown, show] = useState<Variables['ToolAccess']>();
+  const [shown, show] = useState<Shown>();
   const values: Values = { ...access, rules: textOfRules(toolRules, groups), approverGroupIds, onToolChange };
   const form = useForm<Values, Answers['UpdateMcpServerSettings']>({
     initial: values,
@@ -56,15 +72,17 @@ function RulesForm({ server, groups, onDone, onClose }: ChooseRulesProps & { rea
     onDone: () => finish('The rules were changed.', onClose, onDone),
   });
   const preview = () => {
-    const { mode, groupIds, rules } = form.values;
+    const { mode, groupIds, rules, onToolChange: onChange } = form.values;
     const read = rulesIn(rules, groups);
-    if ('rules' in read) show({ id: server.id, access: { mode, groupIds }, toolRules: read.rules });
+    const asked = { id: server.id, access: { mode, groupIds }, onToolChange: onChange };
+    show({ of: form.values, ...('fault' in read ? read : { variables: { ...asked, toolRules: read.rules } }) });
   };
   return (
     <FormDialog title="Who may use what" submit="Save" form={form} onClose={onClose}>
       <RuleFields isShared={server.visibility === 'SHARED'} isLimited={form.values.mode === 'GROUPS'} groups={groups} />
       <Button onClick={preview}>Show who could call what</Button>
-      {shown && <Preview {...shown} />}
+      {shown?.of === form.values &&
+        (shown.variables ? <Preview {...shown.variables} /> : <FaultText text={shown.fault} />)}
     </FormDialog>
   );
 }
@@ -117,9 +135,12 @@ const RuleFields = ({ isShared, isLimited, groups }: FieldsProps) => (
 function Preview(variables: Variables['ToolAccess']) {
   const { data, faults, isLoading } = useQuery('ToolAccess', variables);
   const rows = data?.mcpServer?.toolAccess ?? [];
+  const part = useRef<HTMLDivElement>(null);
+  // The form can be longer than the window.
+  useEffect(() => part.current?.scrollIntoView(), [data]);
   if (isLoading) return <Loading />;
   return (
-    <>
+    <div ref={part}>
       <Faults faults={faults} />
       <Table
         label="Who could call what"
@@ -133,6 +154,6 @@ function Preview(variables: Variables['ToolAccess']) {
           </tr>
         )}
       />
-    </>
+    </div>
   );
 }

@@ -59,10 +59,16 @@ export function Tools({ server, mayUse, onDone }: ToolsProps) {
       <div class="section-head">
         <h2>Tools</h2>
         {server.viewerCanUpdate && (
-          <FormButton label="Who may use what" dialog={ChooseRules} props={{ server, onDone: onChange }} />
-        )}
-        {server.viewerCanUpdate && tools.length > 0 && (
-          <FormButton label="Choose allowed tools" dialog={ChooseTools} props={{ server, tools, onDone: onChange }} />
+          <div class="actions">
+            <FormButton label="Who may use what" dialog={ChooseRules} props={{ server, onDone: onChange }} />
+            {tools.length > 0 && (
+              <FormButton
+                label="Choose allowed tools"
+                dialog={ChooseTools}
+                props={{ server, tools, onDone: onChange }}
+              />
+            )}
+          </div>
         )}
       </div>
       <Faults faults={faults} />

@@ -7,12 +7,15 @@ const TOOL_APPROVAL = `
   session { id databaseId title } decidedBy { ${ACTOR} }`;
 
 export const TOOL_OPERATIONS = {
-  ToolAccess: `query ToolAccess($id: ID!, $access: McpServerAccessInput, $toolRules: [McpToolRuleInput!]) {
-    mcpServer(id: $id) { id toolAccess(access: $access, toolRules: $toolRules) { allowed asked accounts { __typename ${ACTOR} } } }
+  ToolAccess: `query ToolAccess($id: ID!, $access: McpServerAccessInput, $toolRules: [McpToolRuleInput!], $onToolChange: McpToolChange) {
+    mcpServer(id: $id) { id toolAccess(access: $access, toolRules: $toolRules, onToolChange: $onToolChange) { allowed asked accounts { __typename ${ACTOR} } } }
   }`,
 
-  ToolGroups: `query ToolGroups {
-    viewer { organization { id groups(first: 100, orderBy: { field: NAME, direction: ASC }) { nodes { id name } } } }
+  ToolGroups: `query ToolGroups($first: Int!, $after: String) {
+    viewer { organization { id groups(first: $first, after: $after, orderBy: { field: NAME, direction: ASC }) {
+      nodes { id name }
+      pageInfo { hasNextPage endCursor }
+    } } }
   }`,
 
   AcceptToolDefinitions: `mutation AcceptToolDefinitions($input: AcceptMcpToolDefinitionsInput!) {

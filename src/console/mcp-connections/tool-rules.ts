@@ -13,10 +13,17 @@ const listIn = (text: string) =>
     .map((part) => part.trim())
     .filter(Boolean);
 
+/** Its name, or its id where the name would be read as another group or several. */
+const wordOf = (id: string, groups: readonly Group[]): string => {
+  const name = groups.find(([each]) => each === id)?.[1] ?? id;
+  const found = groups.filter(([, each]) => each === name);
+  return found.length === 1 && listIn(name).join() === name ? name : id;
+};
+
 export const textOfRules = (rules: readonly Rule[], groups: readonly Group[]): string =>
   rules
     .map(({ effect, tools, groupIds }) => {
-      const names = groupIds.map((id) => groups.find(([each]) => each === id)?.[1] ?? id);
+      const names = groupIds.map((id) => wordOf(id, groups));
       return `${effect.toLowerCase()} ${tools.join(', ')}${names.length > 0 ? ` for ${names.join(', ')}` : ''}`;
     })
     .join('\n');

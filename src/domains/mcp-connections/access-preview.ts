@@ -8,14 +8,18 @@ import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import { mayManage } from './policy.ts';
 import type { McpConnectionRow } from './queries.ts';
-import { access, toolRules } from './settings-input.ts';
+import { access, onToolChange, toolRules } from './settings-input.ts';
 import { readTools } from './tool-operations.ts';
 import { effectOf, opensTo, rulesFor } from './tool-rules.ts';
 
 /** Accounts that one preview shows. */
 const MAX_ACCOUNTS = 1_000;
 
-const previewInput = z.strictObject({ access: access.nullish(), toolRules: toolRules.nullish() });
+const previewInput = z.strictObject({
+  access: access.nullish(),
+  toolRules: toolRules.nullish(),
+  onToolChange: onToolChange.nullish(),
+});
 
 /** Accounts that could do the same. */
 export interface ToolAccess {
@@ -35,6 +39,7 @@ export async function previewToolAccess(
   const tools = (await readTools(context, row))?.tools ?? [];
   const rules = input.toolRules ?? row.toolRules;
   const open = input.access ?? row.access;
+  const atChange = input.onToolChange ?? row.onToolChange;
   const { id } = requireOrganization(context.actor);
   const accounts = await context.sql.all(
     queriesOn<object>()
@@ -59,7 +64,7 @@ export async function previewToolAccess(
     const isOpen = opensTo(open, new Set(groups));
     const named = (effect: string) =>
       tools.flatMap(({ name, definition }) => {
-        const isHeld = row.onToolChange === 'HOLD' && definition.state !== 'ACCEPTED';
+        const isHeld = atChange === 'HOLD' && definition.state !== 'ACCEPTED';
         return isOpen && !isHeld && effectOf(own, name) === effect ? [name] : [];
       });
     return { accountId, allowed: named('ALLOW'), asked: named('ASK') };

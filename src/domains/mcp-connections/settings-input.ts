@@ -69,7 +69,7 @@ export const toolRule = z
   .describe('A rule for tools of a connection.');
 export const toolRules = z.array(toolRule).max(50);
 
-const onToolChange = z.enum(TOOL_CHANGES);
+export const onToolChange = z.enum(TOOL_CHANGES);
 const recordToolCalls = z.enum(TOOL_CALL_RECORDINGS);
 const audience = text({ min: 1, max: 4096 });
 /** Empty when none is sent, which some authorization servers want. */
@@ -147,13 +147,13 @@ interface SharedSettings {
 
 /** The groups that settings name, each with its field. */
 export function groupsIn(
-  { access: given, toolRules = [], approverGroupIds = [] }: Pick<Partial<NewSettings>, NamingGroups> = {},
+  { access: given, toolRules: rules = [], approverGroupIds = [] }: Pick<Partial<NewSettings>, NamingGroups> = {},
   path = '',
 ): Map<GroupId, string> {
   const named = [
     [`${path}access.groupIds`, given?.groupIds ?? []] as const,
     [`${path}approverGroupIds`, approverGroupIds] as const,
-    ...toolRules.map(({ groupIds }, index) => [`${path}toolRules.${index}.groupIds`, groupIds] as const),
+    ...rules.map(({ groupIds: ids }, index) => [`${path}toolRules.${index}.groupIds`, ids] as const),
   ];
   return new Map(named.flatMap(([field, ids]) => ids.map((id, index) => [id, `${field}.${index}`] as const)));
 }

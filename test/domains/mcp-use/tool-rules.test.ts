@@ -58,6 +58,23 @@ async function usableBy(key: string): Promise<string[] | 'nothing is there'> {
   return isMissing ? 'nothing is there' : (first?.called ?? []);
 }
 
+/** Who could call which tools by these settings: the administrator, the insider and the outsider. */
+async function previewed(settings: object): Promise<(readonly string[] | undefined)[]> {
+  const query = `query($id: ID!, $access: McpServerAccessInput, $toolRules: [McpToolRuleInput!], $onToolChange: McpToolChange) {
+    viewer { actor { ... on User { databaseId } } } mcpServer(id: $id) { toolAccess(access: $access, toolRules: $toolRules, onToolChange: $onToolChange) {
+      allowed accounts { ... on User { databaseId } } } } }`;
+  const { data, errors } = await fixture.gateway.graphql<{
+    viewer: { actor: { databaseId: string } };
+    mcpServer: { toolAccess: { allowed: string[]; accounts: { databaseId: string }[] }[] };
+  }>(fixture.key, query, { id: place.connectionId, ...settings });
+  expect(errors).toBeUndefined();
+  return [data?.viewer.actor.databaseId, insider.userId, outsider.userId].map(
+    (wanted) =>
+      data?.mcpServer.toolAccess.find(({ accounts }) => accounts.some(({ databaseId }) => databaseId === wanted))
+        ?.allowed,
+  );
+}
+
 const all = async () => Promise.all([fixture.key, insider.key, outsider.key].map(usableBy));
 
 test('the first rule that names a tool and counts for the caller decides, the same at each address for lists and calls', async () => {
@@ -68,8 +85,12 @@ test('the first rule that names a tool and counts for the caller decides, the sa
     { tools: ['write_*'], groupIds: [group], effect: 'ALLOW' },
     { tools: ['WRITE_*'], effect: 'DENY' },
   ];
+  const wanted = [['read'], ['read', 'write_issue'], ['read']];
+  expect(await previewed({ toolRules: rules })).toEqual(wanted);
   expect(await set({ toolRules: rules })).toEqual([200, expect.anything()]);
-  expect(await all()).toEqual([['read'], ['read', 'write_issue'], ['read']]);
+  expect([await all(), await previewed({})]).toEqual([wanted, wanted]);
+  const access = { mode: 'GROUPS', groupIds: [group] };
+  expect(await previewed({ access })).toEqual([[], ['read', 'write_issue'], []]);
   await set({ toolPolicy: { mode: 'ONLY', names: ['write_issue', 'write_page'] } });
   expect(await all()).toEqual([[], ['write_issue'], []]);
   await set({

@@ -23,6 +23,7 @@ import { ActorType, resolveActor } from '../../organizations/graphql/actors.ts';
 import { access, newSettings, toolPolicy, toolRule, updateMcpConnectionSettingsInput } from '../settings-input.ts';
 import { withPlainIds } from '../../../core/graphql/global-ids.ts';
 import { updateMcpConnectionSettings } from '../settings-operations.ts';
+import { ToolChangeEnum } from './enums.ts';
 import { McpServerType } from './types.ts';
 import { ServerInfoType } from './value-types.ts';
 
@@ -209,6 +210,7 @@ builder.objectField(McpServerType, 'toolAccess', (t) =>
     args: {
       access: t.arg({ type: AccessInput, description: 'When absent, as it is stored.' }),
       toolRules: t.arg({ type: [RuleInput], description: 'When absent, as they are stored.' }),
+      onToolChange: t.arg({ type: ToolChangeEnum, description: 'When absent, as it is stored.' }),
     },
     extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>(...TOOL_COLUMNS, 'ownerId') },
     resolve: async (row, given, context) => {
