@@ -3,18 +3,23 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { type Outcome, callAt } from '../support/fixtures/tool-addresses.ts';
 import { startApprovalFixture } from '../support/fixtures/tool-approvals.ts';
+import { tool } from '../support/peers/listing-server.ts';
 import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 
 /** The page of calls that wait for another person: it follows by itself, and one key decides. */
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true', RATE_LIMIT_PER_MINUTE: '0' });
 const fixture = await startApprovalFixture(site);
-const { caller, approver, place, group } = fixture;
+const { caller, approver, place, group, server } = fixture;
 afterAll(() => fixture.stop());
 beforeEach(() => site.dependencies.sql.query('delete from tool_approval', []));
 
+/** As long as the name of a tool can be at this address. */
+const LONG = `write_${'x'.repeat(49)}`;
+server.tools = [...server.tools, tool(LONG)];
 const TOKEN = 'ghp_16C7e42F292c6912E7710c838347Ae178B4a';
-const send = (args: object, at = place): Promise<Outcome> => callAt('session', at, caller.key, 'write', args);
+const send = (args: object, at = place, name = 'write'): Promise<Outcome> =>
+  callAt('session', at, caller.key, name, args);
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 const isMarked = (row: Locator) => expect.poll(() => row.getAttribute('aria-current')).toBe('true');
 
@@ -30,14 +35,14 @@ test.each(VIEWS)(
   '%s: a call that waits appears, a key decides about it, and the page follows its use',
   async (name, view) => {
     const sessionId = await createSession(site, caller.key, {
-      title: 'Mend the login',
+      title: `Mend the login ${'y'.repeat(100)}`,
       visibility: 'PUBLIC',
       mcpServers: [place.connectionId],
     });
     const { page, problems } = await site.open('/tool-approvals', { ...view, key: approver.key });
     await page.getByText('No call needs an approval.').waitFor();
     const args = { title: 'Hidden\u{E0041}\u200B text', token: TOKEN, text: 'x'.repeat(5_000) };
-    const asked = await send(args, { ...place, sessionId });
+    const asked = await send(args, { ...place, sessionId }, LONG);
     const row = rowOf(page, 'write');
     await row.getByText('Pending', { exact: true }).waitFor();
     // Until the decision, all of the arguments are shown, also what is invisible or would be redacted.
@@ -45,14 +50,15 @@ test.each(VIEWS)(
       await row.getByText(shown).waitFor();
     await row.getByText(caller.email).waitFor();
     await row.getByRole('link', { name: 'Tracker' }).waitFor();
-    await row.getByRole('link', { name: 'Mend the login' }).waitFor();
+    await row.getByRole('link', { name: /^Mend the login/ }).waitFor();
     await isMarked(row);
     await isGood(page, `waiting-${name}`);
     await page.keyboard.press('a');
     await row.getByText('Approved', { exact: true }).waitFor();
-    await page.getByText('The call of write was approved.').waitFor();
+    await page.getByText(`The call of ${LONG} was approved.`).waitFor();
+    expect(await overflowOf(page)).toBe(0);
     expect([await row.getByText(TOKEN).count(), await row.getByRole('button').count()]).toEqual([0, 0]);
-    expect(await send(args, { ...place, sessionId })).toMatchObject({ kind: 'OK' });
+    expect(await send(args, { ...place, sessionId }, LONG)).toMatchObject({ kind: 'OK' });
     await row.getByText('Used', { exact: true }).waitFor();
     expect([asked.kind, problems]).toEqual(['ASKED', []]);
   },
