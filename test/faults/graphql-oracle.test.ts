@@ -15,7 +15,9 @@ import { explore, seed } from '../support/exploration.ts';
 import { faultsOfData } from '../support/oracles/graphql-conformity.ts';
 import { type GeneratedOperation, generateOperation } from '../support/oracles/graphql-operations.ts';
 import type { GraphQLAnswer } from '../support/fixtures/gateway.ts';
-import { type Pools, dayIn } from '../support/oracles/graphql-values.ts';
+import type { Pools } from '../support/oracles/graphql-values.ts';
+import { rareOperations } from '../support/oracles/rare-operations.ts';
+import { globalId } from '../support/operations/references.ts';
 import { full, proof } from '../support/proof.ts';
 import { EventStream, mutate, subscribe } from '../support/fixtures/sessions.ts';
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
@@ -23,7 +25,6 @@ import { type Caller, type Workspace, createWorkspace } from '../support/fixture
 /** The number of generated operations for each field of Query, Mutation and Subscription. */
 const RUNS = { query: full ? 500 : 64, mutation: full ? 200 : 12, subscription: full ? 50 : 5 };
 
-const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');
 const reached = new Set<string>();
 const codes = new Map<string, number>();
 /** Ids and cursors from earlier answers. */
@@ -227,91 +228,6 @@ const CALLERS: readonly Caller[] = [
   'scopeless',
 ];
 
-/** Operations that need several matching values or an answer of a remote server, and are therefore rarely generated. */
-function rareOperations(): GeneratedOperation[] {
-  const { pool } = workspace;
-  const ask = (kind: OperationTypeNode, query: string, variables: object): GeneratedOperation => ({
-    kind,
-    query,
-    variables: { ...variables },
-  });
-  const mcpServerId = globalId('McpServer', pool['mcpConnectionId']?.[0] ?? '');
-  return [
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($id: ID!) { node(id: $id) { __typename ... on McpServer { __typename tools { __typename name description inputSchema } } } }`,
-      { id: mcpServerId },
-    ),
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename artifacts(first: 5) { __typename nodes { __typename
-        pullRequests(first: 5) { __typename nodes { __typename author { __typename login avatarUrl } } } } } } } }`,
-      { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
-    ),
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename entries(first: 50) { __typename nodes { __typename
-        id databaseId kind turn startedAt endedAt isOpen isFailed lastEventId events(first: 1) { __typename nodes { __typename id } } subagent { __typename databaseId entries(first: 1) { __typename nodes { __typename id } } }
-        ... on UserMessage { text isTextCut } ... on AgentMessage { text isTextCut isFinal model } ... on SessionNote { provider text isTextCut }
-        ... on ToolCall { toolName title input output exitCode durationMs startedSubagent { __typename id } } } } } } }`,
-      { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
-    ),
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename artifacts(first: 5) { __typename nodes { __typename
-        pullRequests(first: 5) { __typename pageInfo { __typename hasNextPage } edges { __typename cursor node { __typename id databaseId url title status
-          isDraft sourceBranch baseBranch headSha agent createdAt updatedAt diff { __typename additions deletions data }
-          codeRepository { __typename id databaseId name owner provider baseBranch } } } } } } } } }`,
-      { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
-    ),
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($from: Date!, $before: Date!, $ids: [ID!]!) { viewer { __typename organization { __typename
-        usageReport(from: $from, before: $before, groupBy: CREATOR) { __typename
-          rows { __typename key label sessions failedSessions turns toolCalls toolErrors durationMs costUsd inputTokens outputTokens
-            cachedInputTokens subject { __typename id } }
-          totals { __typename sessions failedSessions turns toolCalls toolErrors durationMs costUsd inputTokens outputTokens cachedInputTokens } }
-        sessionsDeletionPreview(sessionIds: $ids) { __typename sessions events held { __typename id } } } } }`,
-      { from: dayIn(-30), before: dayIn(1), ids: pool['sessionId']?.slice(0, 1) },
-    ),
-    ask(
-      OperationTypeNode.MUTATION,
-      `mutation ($input: TestMcpServerInput!) { testMcpServer(input: $input) { __typename
-        ... on TestMcpServerPayload { __typename info { __typename name version protocolVersion } } } }`,
-      { input: { mcpServerId } },
-    ),
-    ask(
-      OperationTypeNode.MUTATION,
-      `mutation ($input: SendEventOccurrencesInput!) { sendEventOccurrences(input: $input) { __typename
-        ... on SendEventOccurrencesPayload { __typename acceptedCount } } }`,
-      { input: { inputs: [{ eventName: pool['eventName']?.[0], email: 'ann@example.com', properties: {} }] } },
-    ),
-    ask(
-      OperationTypeNode.MUTATION,
-      `mutation ($input: HoldSessionInput!) { holdSession(input: $input) { __typename ... on HoldSessionPayload { __typename
-        session { __typename hold { __typename reason heldAt heldBy { __typename id } } } } } }`,
-      { input: { sessionId: pool['sessionId']?.[0], reason: 'A dispute' } },
-    ),
-    // This one is refused, so that the next one finds a violation beside the occurrence.
-    ask(
-      OperationTypeNode.MUTATION,
-      `mutation ($input: SendEventOccurrencesInput!) { sendEventOccurrences(input: $input) { __typename } }`,
-      {
-        input: { inputs: [{ eventName: pool['eventName']?.[0], email: 'ann@example.com', properties: { absent: 1 } }] },
-      },
-    ),
-    ask(
-      OperationTypeNode.QUERY,
-      `query ($name: String!) { viewer { __typename organization { __typename
-        eventViolations(first: 1) { __typename edges { __typename cursor node { __typename id databaseId count hour reason property
-          apiKey { __typename id } eventDefinition { __typename id } } } } }
-        } eventDefinition(name: $name) { __typename occurrences(first: 1) { __typename edges { __typename cursor node { __typename
-          id databaseId objectId occurredAt receivedAt properties utk uuid } } } } }`,
-      { name: pool['eventName']?.[0] },
-    ),
-  ];
-}
-
 const roots = Object.values(OperationTypeNode).flatMap((kind) =>
   Object.keys(schema.getRootType(kind)?.getFields() ?? {}).map((name) => [kind, name] as const),
 );
@@ -342,7 +258,7 @@ describe(`GraphQL as an oracle (SEED=${seed})`, () => {
 
   test('the answers of operations that are rarely generated conform to the schema', async () => {
     await workspace.restore();
-    for (const operation of rareOperations()) {
+    for (const operation of rareOperations(workspace.pool)) {
       const answers = await answersOf(operation, 'admin');
       expect(
         answers.flatMap((answer) => faultsOf(operation, answer)),
