@@ -125,7 +125,7 @@ const RuleFields = ({ isShared, isLimited, groups }: FieldsProps) => (
       name="onToolChange"
       label="New and changed tools"
       choices={[
-        ['ALLOW', 'Can be called; the change is told'],
+        ['ALLOW', 'Can be called; notices and the feed name the change'],
         ['HOLD', 'Are unknown until somebody accepts them'],
       ]}
     />

@@ -29,7 +29,7 @@ import { WORK } from '../../core/work-budget.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { type SessionTables, callerOf, readableBy, recordPrivateReads } from '../sessions/public.ts';
+import { type SessionTables, callerOf, foreignSession, readableBy, recordPrivateReads } from '../sessions/public.ts';
 import { ID_CURSORS } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { foldAll } from './fold-store.ts';
@@ -129,10 +129,6 @@ async function readerFor(
   return reader.primary;
 }
 
-/** The id of the session `s` if it is a private one of somebody else. */
-const foreignSession = (value: ValueOf<Pick<Given, 'userId'>>) =>
-  sql<SessionId | null>`case when s.visibility = 'private' and s.creator_id is distinct from ${value('userId')}::uuid then s.id end`;
-
 /** With one session PostgreSQL selects the partition of its events while planning, with several while executing. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
 
@@ -181,8 +177,8 @@ const pages = preparedByShape<Given & PageValues, Shape>()((value, shape) => {
   );
   const page = paged(events, EVENT_ORDERINGS[shape.page.direction], shape.page, value);
   // A single session's id is set in the rows: they have a place for it, which says whether it is a private one of somebody else.
-  const sessionId = isOne ? foreignSession(value) : sql.ref('s.id');
-  const foreign = isOne ? [] : [foreignSession(value).as('foreignId')];
+  const sessionId = isOne ? foreignSession(value('userId')) : sql.ref('s.id');
+  const foreign = isOne ? [] : [foreignSession(value('userId')).as('foreignId')];
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
   return readableSessions(role, value, isOne)
     .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
@@ -291,7 +287,7 @@ export async function findEvents(
       )
       .where(within(readableBy(callerOf(actor)), 's'))
       .select(names.map((name) => selectionOf(name, true)))
-      .select(foreignSession(() => sql`${actor.userId}`).as('foreignId')),
+      .select(foreignSession(sql`${actor.userId}`).as('foreignId')),
   );
   // The selected columns have the names of the row's properties.
   const found = rows as unknown as (SessionEventRow & { foreignId: SessionId | null })[];

@@ -25,6 +25,7 @@ import {
 } from './entity.ts';
 import type { ArtifactFilter, PullRequestFilter } from './input.ts';
 import { callerOf, readableBy } from './policy.ts';
+import { foreignSession } from './private-reads.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
@@ -67,9 +68,7 @@ const ofArtifacts = ofSessions.innerJoin('pull_request as r', (join) =>
   join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
 );
 
-/** The id of the session `s` if it is a private one of somebody else. */
-const foreignSession = (value: Value) =>
-  sql<SessionId | null>`case when s.visibility = 'private' and s.creator_id is distinct from ${value('callerId')}::uuid then s.id end`;
+const ofCaller = (value: Value) => foreignSession(value('callerId'));
 
 /** The pull requests of sessions that the caller can read. */
 export const PULL_REQUESTS = defineList<
@@ -85,9 +84,9 @@ export const PULL_REQUESTS = defineList<
     own: tablesOf(db.selectFrom('pull_request as r')),
     parents: tablesOf(ofSessions),
     parentId: 'a.id',
-    mark: foreignSession,
+    mark: ofCaller,
   },
-  expressions: { foreignSessionId: foreignSession },
+  expressions: { foreignSessionId: ofCaller },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   reachAlias: 's',
   values: ({ actor }) => ({ callerId: actor.userId }),
@@ -111,7 +110,7 @@ export const PULL_REQUESTS_OF_REPOSITORY = defineList<
   name: 'REPOSITORY_PULL_REQUEST',
   alias: 'r',
   columns: PULL_REQUEST_COLUMNS,
-  expressions: { repositoryId: `lower(r.code_repository ->> 'id')`, foreignSessionId: foreignSession },
+  expressions: { repositoryId: `lower(r.code_repository ->> 'id')`, foreignSessionId: ofCaller },
   below: { parent: 'repositoryId', isText: true },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   reachAlias: 's',

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { type AuditTables, auditEntry, recordAudits } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -14,6 +14,10 @@ export const READ_PRIVATE_SESSION = 'readPrivateSession';
 
 /** Private sessions whose reads by somebody on a day need no further entry. */
 const newKnown = () => new LRUCache<string, true>({ max: 10_000 });
+
+/** The id of the session `s` if it is a private one of somebody else. */
+export const foreignSession = (userId: RawBuilder<unknown>) =>
+  sql<SessionId | null>`case when s.visibility = 'private' and s.creator_id is distinct from ${userId}::uuid then s.id end`;
 
 /**
  * Writes an audit log entry for each of these sessions that is a private one of somebody else, once for each administrator and UTC day. Call it

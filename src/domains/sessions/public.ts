@@ -35,7 +35,7 @@ export { type TranscriptFileState, isOfTranscript, transcriptFilesOf } from './t
 export { toPlainText } from './rich-text.ts';
 export { requireNotHeld } from './deletion-and-hold.ts';
 export { PROJECTS, SESSIONS, type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
-export { READ_PRIVATE_SESSION, recordPrivateReads } from './private-reads.ts';
+export { READ_PRIVATE_SESSION, foreignSession, recordPrivateReads } from './private-reads.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';
 export { type SessionUsage, readSessionUsage } from './usage.ts';

@@ -29,7 +29,7 @@ const refused = (errors: readonly GraphQLError[]) => ({
   deprecatedFields: [],
 });
 
-/** What costs too much with pages of one item is refused, what does with the usual ones is told. */
+/** An operation that costs too much with pages of one item is a fault; one that does with the usual pages is a warning. */
 function costsOf(document: DocumentNode) {
   const smallest = Object.fromEntries(sizeVariables(document).map((name) => [name, 1]));
   const found = { faults: [] as string[], warnings: [] as string[] };

@@ -65,7 +65,10 @@ export const ToolChangeEnum = enumOf(
   'McpToolChange',
   'What happens to tools that are new or changed, until somebody accepts them.',
   TOOL_CHANGES,
-  { ALLOW: 'They can be called; the change is told.', HOLD: 'They are neither listed nor called.' },
+  {
+    ALLOW: 'They can be called; notices, the feed and `McpTool.definition` say what has changed.',
+    HOLD: 'They are neither listed nor called.',
+  },
 );
 
 export const DefinitionStateEnum = enumOf(
