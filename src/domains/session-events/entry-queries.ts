@@ -14,7 +14,7 @@ import { ID_CURSORS } from './cursor.ts';
 import { type EntryContent, contentOf } from './entry-content.ts';
 import { kindOf } from './event-kind.ts';
 import type { SessionEventTables } from './entity.ts';
-import { OF_SESSION, readFolded } from './fold-store.ts';
+import { BEHIND, OF_SESSION, readFolded } from './fold-store.ts';
 import { MAX_ENTRIES, MAX_PAGE, type SessionEntryFilter } from './input.ts';
 import { EVENT_ORDERINGS, type SessionEventRow, selectedOfEvents } from './queries.ts';
 import { hasPhrases } from './search-windows.ts';
@@ -95,6 +95,7 @@ const CONDITIONS: Conditions = {
 export const readableSessions = (context: OperationContext, sessionIds: readonly SessionId[]) =>
   db
     .selectFrom('session as s')
+    .innerJoinLateral(BEHIND, (join) => join.onTrue())
     .where(sql<SqlBool>`s.id = any(${listOf('uuid', sessionIds)})`)
     .where(within(readableBy(callerOf(context.actor)), 's'))
     .select(OF_SESSION);
@@ -164,6 +165,7 @@ function amongOwners(context: OperationContext, keys: readonly string[]) {
       ),
     )
     .innerJoin('session as s', (join) => join.on(sql<SqlBool>`s.id = k.session_id`))
+    .innerJoinLateral(BEHIND, (join) => join.onTrue())
     .where(within(readableBy(callerOf(context.actor)), 's'))
     .select(OF_SESSION)
     .select('k.subagent_id as ownerId');

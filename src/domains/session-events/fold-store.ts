@@ -344,15 +344,20 @@ function rangesOf(ids: readonly number[]): string {
 export const IS_BEHIND = sql<boolean>`(st.last_id > coalesce(f.folded_id, 0) or coalesce(f.superseded, 0) = ${sql.lit(ANEW)}
   or case when st.is_closed then st.last_id else coalesce(st.ended_id, 0) end > coalesce(f.closed_id, 0))`;
 
-/** Whether the entries of the session `s` lack events, or do not know its end. */
-const IS_SESSION_BEHIND = sql<boolean>`coalesce((select ${IS_BEHIND} from session_stream st
+/**
+ * Whether the entries of the session `s` lack events, or do not know its end: joined, because PostgreSQL would ask for each row of a page what is
+ * selected.
+ */
+export const BEHIND = sql<{ isBehind: boolean }>`(select coalesce((select ${IS_BEHIND} from session_stream st
   left join session_fold f on f.session_id = st.session_id and f.organization_id = st.organization_id
-  where st.session_id = s.id and st.organization_id = s.organization_id), false)`;
+  where st.session_id = s.id and st.organization_id = s.organization_id), false) as "isBehind" offset 0)`.as<'b'>(
+  sql`b`,
+);
 
-/** What is read of a session, with whether its entries are behind. */
+/** What is read of a session with {@link BEHIND}. */
 export const OF_SESSION = [
   sql<SessionId>`s.id`.as('ownSessionId'),
-  IS_SESSION_BEHIND.as('isBehind'),
+  sql<boolean>`b."isBehind"`.as('isBehind'),
   sql<boolean>`s.visibility = 'private'`.as('isPrivate'),
 ] as const;
 
