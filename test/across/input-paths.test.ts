@@ -157,8 +157,10 @@ describe.each(mutations.map((field) => [field.name, field] as const))('%s', (nam
       const isThere = faults.some(
         (fault) => fault.path.slice(0, path.length).join('.') === path.slice(0, fault.path.length).join('.'),
       );
-      // Null removes a fault that was there before, so that checks of other places can now report theirs.
-      const added = value === null ? [] : faults.filter((fault) => !known.has(nameOf(fault)));
+      // A value that removes a fault that was there before, such as null, lets the checks of other places report theirs.
+      const isRemoved =
+        value === null || [...known].some((fault) => fault.startsWith(`${path.join('.')} `) && !isThere);
+      const added = isRemoved ? [] : faults.filter((fault) => !known.has(nameOf(fault)));
       if (added.length > 0 && !isThere) wrong.push(`${where}: faults are elsewhere, at ${added.map(nameOf).join()}`);
       if (isThere) found.set(name, (found.get(name) ?? 0) + 1);
     }
