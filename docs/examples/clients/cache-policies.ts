@@ -20,6 +20,9 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   McpServer: {
     toolCalls: ['filter', 'orderBy'],
   },
+  ObjectIdentifier: {
+    occurrences: ['filter', 'orderBy'],
+  },
   Organization: {
     agents: ['filter', 'orderBy'],
     apiKeys: ['filter', 'orderBy'],

@@ -28,7 +28,7 @@ export type OccurrenceKey = Pick<EventOccurrenceRow, 'definitionId' | 'occurredA
 
 const COLUMNS = EVENT_OCCURRENCE_COLUMNS.filter((name) => name !== 'organizationId');
 
-function selectionOf(asked: Columns<EventOccurrenceRow>) {
+export function selectionOf(asked: Columns<EventOccurrenceRow>) {
   const names = withColumns<EventOccurrenceRow>(asked, COLUMNS, 'id', 'definitionId', 'occurredAt');
   const plain = columns(
     'o',
@@ -47,7 +47,7 @@ export function hasPropertyValue(name: string, value: string): Expression<SqlBoo
 }
 
 /** The conditions of a filter, for `event_occurrence as o`. */
-const thatFit = ({
+export const thatFit = ({
   objectId,
   email,
   properties,

@@ -191,3 +191,50 @@ test('an occurrence has a field for its definition', async () => {
   const { eventDefinition } = await gql<{ eventDefinition: { id: string; occurrences: unknown } }>(gateway, key, query);
   expect(eventDefinition.occurrences).toEqual({ nodes: [{ eventDefinition: { id: eventDefinition.id, name } }] });
 });
+
+test('an identifier leads to the occurrences of its record, of all events of its type, in pages from both ends', async () => {
+  const { key } = await gateway.createKey();
+  const other = await gateway.createKey();
+  const [visit, order, company] = [
+    await define(gateway, key),
+    await define(gateway, key),
+    await define(gateway, key, { primaryObject: 'COMPANY' }),
+  ];
+  const at = (minute: number) => `2026-03-01T10:0${minute}:00.000Z`;
+  const sent = [visit, order, visit, company, order].map((eventName, index) => ({
+    eventName,
+    objectId: index === 2 ? '2' : '1',
+    occurredAt: at(index),
+    properties: {},
+  }));
+  expect(await send(gateway, 'REST', key, sent)).toBeUndefined();
+  const foreign = await define(gateway, other.key);
+  expect(
+    await send(gateway, 'REST', other.key, [{ eventName: foreign, objectId: '1', properties: {} }]),
+  ).toBeUndefined();
+  await register(gateway, key, {
+    objectType: 'CONTACT',
+    propertyName: 'member_number',
+    identifiers: ['1', '2', '3'].map((objectId) => ({ value: `number ${objectId}`, objectId })),
+  });
+  interface Page {
+    readonly totalCount: number;
+    readonly nodes: readonly { occurredAt: string }[];
+    readonly pageInfo: { hasNextPage: boolean; endCursor: string | null };
+  }
+  type Data = { viewer: { organization: { objectIdentifiers: { nodes: { occurrences: Page }[] } } } };
+  const pages = async (args = '') => {
+    const query = `{ viewer { organization { objectIdentifiers { nodes { occurrences${args} { totalCount nodes { occurredAt } pageInfo { hasNextPage endCursor } } } } } } }`;
+    const { nodes } = (await gql<Data>(gateway, key, query)).viewer.organization.objectIdentifiers;
+    return nodes.map(({ occurrences }) => occurrences);
+  };
+  const timesIn = (found: readonly Page[]) => found.map(({ nodes }) => nodes.map(({ occurredAt }) => occurredAt));
+  const all = await pages();
+  expect(timesIn(all)).toEqual([[at(4), at(1), at(0)], [at(2)], []]);
+  expect(all.map(({ totalCount }) => totalCount)).toEqual([3, 1, 0]);
+  const [first] = await pages('(first: 2)');
+  expect([first?.pageInfo.hasNextPage, first?.nodes.length]).toEqual([true, 2]);
+  expect(timesIn(await pages(`(first: 2, after: "${first?.pageInfo.endCursor}")`))[0]).toEqual([at(0)]);
+  expect(timesIn(await pages('(last: 2)'))[0]).toEqual([at(1), at(0)]);
+  expect(timesIn(await pages(`(filter: { occurredFrom: "${at(1)}" })`))[0]).toEqual([at(4), at(1)]);
+});

@@ -13,7 +13,7 @@ import {
 } from '../identifier-operations.ts';
 import type { ObjectIdentifierRow } from '../identifier-queries.ts';
 
-const ObjectIdentifierType = entityType<ObjectIdentifierRow>('ObjectIdentifier', {
+export const ObjectIdentifierType = entityType<ObjectIdentifierRow>('ObjectIdentifier', {
   stored: { table: 'object_identifier' },
   description:
     'A value of a unique property, and the record that has it. Custom matching uses it to link occurrences to records.',

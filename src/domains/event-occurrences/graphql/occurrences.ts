@@ -16,7 +16,7 @@ import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-
 import { EVENT_DEFINITIONS, type EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import type { OrganizationRow } from '../../organizations/public.ts';
-import './identifiers.ts';
+import { ObjectIdentifierType } from './identifiers.ts';
 import { type DayCount, countAllOccurrencesByDay, countOccurrencesByDay } from '../day-counts.ts';
 import {
   UNMATCHED_REASONS,
@@ -39,6 +39,7 @@ import type { EventOccurrenceRow, OccurrenceKey } from '../queries.ts';
 import { DeletionJobType } from '../../user-deletions/graphql.ts';
 import { deletionJobRow } from '../../user-deletions/public.ts';
 import { deleteObjectOccurrences } from '../object-deletion.ts';
+import { countObjectOccurrences, listObjectOccurrences } from '../object-occurrences.ts';
 
 const UnmatchedReasonEnum = enumOf<UnmatchedReason>(
   'UnmatchedReason',
@@ -112,6 +113,17 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
       pagesBelow: (context, { order, ...asked }, columns) =>
         listEventOccurrences(context, { ...asked, direction: order.direction, columns }),
       countsBelow: countEventOccurrences,
+    },
+  }),
+);
+
+builder.objectField(ObjectIdentifierType, 'occurrences', (t) =>
+  listBelow(t, EVENT_OCCURRENCE_LIST, {
+    description: 'Occurrences of all events that are linked to the record, latest first by default.',
+    rows: {
+      pagesBelow: (context, { order, ...asked }, columns) =>
+        listObjectOccurrences(context, { ...asked, direction: order.direction, columns }),
+      countsBelow: countObjectOccurrences,
     },
   }),
 );
