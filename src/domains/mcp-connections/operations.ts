@@ -35,6 +35,7 @@ import {
   WRITE_MCP_CONNECTIONS,
   feedSubjectOf,
   loadManaged,
+  requireKnownRules,
   requireManager,
   targetOf,
 } from './policy.ts';
@@ -87,6 +88,7 @@ export const createMcpConnection = defineOperation({
   run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;
     const organization = requireOrganization(actor);
+    await requireKnownRules(context, input.settings);
     await requireGroups(em, organization.id, groupsIn(input.settings, 'settings.'));
     await lockHandles(em, organization.id);
     const handle = await handleFor(context, organization, input);

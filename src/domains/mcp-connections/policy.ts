@@ -1,13 +1,15 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { ForbiddenError, notFound } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
 import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { type Reach, filterOf, within } from '../../core/postgres/reading/reach.ts';
 import { GroupMember } from '../groups/public.ts';
 import { McpConnection, type Visibility } from './entity.ts';
+import type { NewSettings } from './settings-input.ts';
 import { isOpenTo } from './tool-rules.ts';
 
 export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };
@@ -51,6 +53,27 @@ interface ShownTo {
 /** The condition for a connection `c` that the caller can see. */
 export const isVisibleTo = (viewer: Viewer<RawBuilder<unknown>, RawBuilder<unknown>> & ShownTo): RawBuilder<SqlBool> =>
   sql<SqlBool>`(${within(visibleTo(viewer), 'c')} and ${isShownTo(viewer)})`;
+
+/** The version that knows rules of tools. */
+const KNOWS_RULES = '1.1.0';
+
+/** Earlier versions ignore these settings. @throws ConflictError while a process of one is running. */
+export async function requireKnownRules(
+  { hasOlderProcess }: Pick<OperationContext, 'hasOlderProcess'>,
+  {
+    access: given,
+    toolRules = [],
+    onToolChange,
+  }: Pick<Partial<NewSettings>, 'access' | 'toolRules' | 'onToolChange'> = {},
+): Promise<void> {
+  const isRestricted =
+    given?.mode === 'GROUPS' || onToolChange === 'HOLD' || toolRules.some(({ effect }) => effect !== 'ALLOW');
+  if (isRestricted && (await hasOlderProcess(KNOWS_RULES)))
+    throw new ConflictError(
+      'WRONG_STATE',
+      'rules of tools cannot be set while processes of an earlier version are running; end them first',
+    );
+}
 
 /** The columns that decide who can see a connection. Each type parameter is an id, or a parameter of a prepared query. */
 interface Ownership<Organization = OrganizationId, User = UserId> {

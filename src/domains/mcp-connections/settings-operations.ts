@@ -10,7 +10,14 @@ import { requireGroups } from '../groups/public.ts';
 import type { McpConnection } from './entity.ts';
 import { handleTaken, lockHandles, requireFreeHandle, requireReuser, reserveHandle } from './connection-handle.ts';
 import { mcpConnectionReference } from './input.ts';
-import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
+import {
+  ADMINS_MANAGE_SHARED,
+  READ_MCP_CONNECTIONS,
+  WRITE_MCP_CONNECTIONS,
+  loadManaged,
+  requireKnownRules,
+  targetOf,
+} from './policy.ts';
 import { MCP_CONNECTIONS } from './queries.ts';
 import { groupsIn, settingFaults, sharedFaults, updateMcpConnectionSettingsInput } from './settings-input.ts';
 import { SETTINGS_TEXTS } from './texts.ts';
@@ -43,6 +50,7 @@ export const updateMcpConnectionSettings = defineOperation({
   run: async (context, { mcpConnectionId, expectedUpdatedAt, reuseHandle, ...given }) => {
     const { em, actor, now } = context;
     requireReuser(actor, reuseHandle);
+    await requireKnownRules(context, given);
     await requireGroups(em, requireOrganization(actor).id, groupsIn(given));
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     requireUnchanged(connection, { expectedUpdatedAt }, { type: 'McpServer', key: connection.id });

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGroup } from '../../support/fixtures/groups.ts';
 import { type UseFixture, startUseFixture } from '../../support/fixtures/mcp-use.ts';
@@ -175,4 +176,38 @@ test('a personal connection has rules and no access', async () => {
   ]);
   const mine = { ...place, connectionId: id, handle: 'mine' };
   expect(await listAt('own', mine, insider.key)).toEqual(['read']);
+});
+
+test('rules are not set while a process of an earlier version is running, which would ignore them', async () => {
+  const { gateway } = fixture;
+  await set({ access: { mode: 'ALL' }, toolRules: [], onToolChange: 'ALLOW' });
+  await gateway.dependencies.sql.query('delete from finished_version', []);
+  const older = new pg.Client({ connectionString: gateway.databaseUrl, application_name: 'gateway listener' });
+  await older.connect();
+  const settings = [
+    { access: { mode: 'GROUPS' } },
+    { onToolChange: 'HOLD' },
+    { toolRules: [{ tools: ['*'], effect: 'ASK' }] },
+  ];
+  const statuses = async () => {
+    const found: number[] = [];
+    for (const each of settings) found.push((await set(each))[0]);
+    return found;
+  };
+  const beside = await statuses();
+  const allowing = await set({ toolRules: [{ tools: ['*'], effect: 'ALLOW' }] });
+  const stdio = { name: 'New', command: 'x', settings: { onToolChange: 'HOLD' } };
+  const created = await mutate(gateway, fixture.key, 'createMcpServer', { stdio });
+  await older.end();
+  await gateway.dependencies.sql.query(
+    `insert into finished_version (version, finished_at) values ('1.1.0', now()) on conflict do nothing`,
+    [],
+  );
+  await expect.poll(() => gateway.dependencies.hasOlderProcess('1.1.0')).toBe(false);
+  expect([beside, allowing[0], created.__typename, await statuses()]).toEqual([
+    [409, 409, 409],
+    200,
+    'ConflictError',
+    [200, 200, 200],
+  ]);
 });
