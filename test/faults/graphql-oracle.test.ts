@@ -143,7 +143,8 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
     message = await stream.nextData()
   ) {
     messages.push(JSON.parse(message.data ?? '{}') as GraphQLAnswer);
-    if (query.includes('mcpServer') || messages.length === 3) break;
+    // No job runs here: it is sent once.
+    if (/mcpServer|deletionJobChanged/.test(query) || messages.length === 3) break;
   }
   abort.abort();
   await stream.close().catch(() => undefined);

@@ -140,7 +140,8 @@ test('while one client reads 60 MB, the gateway reads only a few pages for a cli
     signal: aborted.signal,
   });
   expect(response.status).toBe(200);
-  const pages = () => gateway.statements.filter((statement) => statement.includes('left join lateral')).length;
+  const isPage = (statement: string) => statement.includes('left join lateral') && !statement.includes('session_fold');
+  const pages = () => gateway.statements.filter(isPage).length;
   // Without backpressure, the gateway would read all pages for both clients meanwhile.
   expect(await (await tail(peer, key, id)).take(1250)).toHaveLength(1250);
   // Of about 60 pages of a megabyte, only those that fill the buffers of the two sockets, and one more.

@@ -5,14 +5,14 @@ import { type Pools, dayIn } from './graphql-values.ts';
 
 /** What lists have, but for the names of types. */
 const LISTS = `{ viewer { organization {
-  webhooks(first: 1) { edges { cursor node { conditions { sessionStates } deliveries(first: 1) { edges { cursor node { id status } } } } } }
-  auditLog(first: 20) { edges { cursor node { actor { ... on Account { id } } actorLabel clientAddress operation requestIdOrigin targetId targetLabel targetType userAgent } } }
+  webhooks(first: 1) { totalCount edges { cursor node { conditions { sessionStates } deliveries(first: 1) { edges { cursor node { id status } } } } } }
+  auditLog(first: 20) { totalCount edges { cursor node { changedFields refusal requestId source actor { ... on Account { id } } actorLabel clientAddress operation requestIdOrigin targetId targetLabel targetType userAgent } } }
   feed(first: 3) { edges { cursor node { id } } }
-  eventTypes(first: 3) { edges { cursor node { name } } }
+  eventTypes(first: 3) { totalCount edges { cursor node { name } } }
   agents(first: 3) { edges { cursor node { name } } }
-  invitations(first: 3) { edges { cursor node { databaseId email role viewerCanRevoke organizationName } } }
+  invitations(first: 3) { totalCount edges { cursor node { databaseId email role viewerCanRevoke organizationName } } }
   serviceAccounts(first: 1) { edges { cursor node { id } } }
-  toolApprovals(first: 3) { edges { cursor node { id databaseId arguments argumentsDigest caller { ... on Account { id } } createdAt decidedAt decidedBy { ... on Account { id } }
+  toolApprovals(first: 3) { totalCount edges { cursor node { id databaseId arguments argumentsDigest caller { ... on Account { id } } createdAt decidedAt decidedBy { ... on Account { id } }
     expiresAt mcpServer { id } preview state toolName viewerCanDecide } } }
 } } }`;
 
