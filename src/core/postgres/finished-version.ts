@@ -1,4 +1,6 @@
 import { type EntityManager, defineEntity, p } from '@mikro-orm/postgresql';
+import { ConflictError } from '../errors.ts';
+import type { WorkContext } from '../operation.ts';
 import { VERSION } from '../version.ts';
 
 const FinishedVersionSchema = defineEntity({
@@ -44,6 +46,19 @@ export async function findOlderProcesses(
   const processes = await em.execute<{ name: string }[]>(PROCESSES);
   // Those of 1.0 and before name no version.
   return processes.map(({ name }) => name).filter((name) => isOlder(/^gateway\/(\S+)/.exec(name)?.[1] ?? '0.0.0'));
+}
+
+/** For what versions before `since` would not refuse, or would ignore. @throws ConflictError while a process of one is running. */
+export async function requireNoOlderProcess(
+  { hasOlderProcess }: Pick<WorkContext, 'hasOlderProcess'>,
+  since: string,
+  refusal: string,
+): Promise<void> {
+  if (await hasOlderProcess(since))
+    throw new ConflictError(
+      'WRONG_STATE',
+      `${refusal} while processes of an earlier version are running; end them first`,
+    );
 }
 
 /** Whether a version comes before another one. What follows the three numbers, as in `1.1.0-rc.1`, does not count. */

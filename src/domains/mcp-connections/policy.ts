@@ -1,11 +1,12 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
+import { ForbiddenError, notFound } from '../../core/errors.ts';
 import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { requireNoOlderProcess } from '../../core/postgres/finished-version.ts';
 import { type Reach, filterOf, within } from '../../core/postgres/reading/reach.ts';
 import { GroupMember } from '../groups/public.ts';
 import { McpConnection, type Visibility } from './entity.ts';
@@ -59,20 +60,16 @@ const KNOWS_RULES = '1.1.0';
 
 /** Earlier versions ignore these settings. @throws ConflictError while a process of one is running. */
 export async function requireKnownRules(
-  { hasOlderProcess }: Pick<OperationContext, 'hasOlderProcess'>,
+  context: Pick<OperationContext, 'hasOlderProcess'>,
   {
     access: given,
     toolRules = [],
     onToolChange,
   }: Pick<Partial<NewSettings>, 'access' | 'toolRules' | 'onToolChange'> = {},
 ): Promise<void> {
-  const isRestricted =
+  const isIgnored =
     given?.mode === 'GROUPS' || onToolChange === 'HOLD' || toolRules.some(({ effect }) => effect !== 'ALLOW');
-  if (isRestricted && (await hasOlderProcess(KNOWS_RULES)))
-    throw new ConflictError(
-      'WRONG_STATE',
-      'rules of tools cannot be set while processes of an earlier version are running; end them first',
-    );
+  if (isIgnored) await requireNoOlderProcess(context, KNOWS_RULES, 'rules of tools cannot be set');
 }
 
 /** The columns that decide who can see a connection. Each type parameter is an id, or a parameter of a prepared query. */

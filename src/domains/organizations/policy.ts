@@ -1,4 +1,4 @@
-import { ConflictError, notFound } from '../../core/errors.ts';
+import { notFound } from '../../core/errors.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import {
@@ -9,6 +9,7 @@ import {
   hasAccess,
   requireOrganization,
 } from '../../core/access.ts';
+import { requireNoOlderProcess } from '../../core/postgres/finished-version.ts';
 import type { Reach } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required to create an organization, but who acts as a viewer changes nothing. */
@@ -35,14 +36,10 @@ export const KNOWS_VIEWERS = '1.1.0';
 
 /** Earlier versions take a viewer for a member. @throws ConflictError for that role while a process of one is running. */
 export async function requireKnownRole(
-  { hasOlderProcess }: Pick<WorkContext, 'hasOlderProcess'>,
+  context: Pick<WorkContext, 'hasOlderProcess'>,
   role: Role | undefined,
 ): Promise<void> {
-  if (role === 'viewer' && (await hasOlderProcess(KNOWS_VIEWERS)))
-    throw new ConflictError(
-      'WRONG_STATE',
-      'the role viewer cannot be given while processes of an earlier version are running; end them first',
-    );
+  if (role === 'viewer') await requireNoOlderProcess(context, KNOWS_VIEWERS, 'the role viewer cannot be given');
 }
 
 /** The memberships whose organizations the caller can see: all of the user, but for a bound key only that of its organization. */
