@@ -5,7 +5,7 @@ import type { DialogProps } from '../parts/form-button.tsx';
 import { ChecksField, SelectField, TextField } from '../parts/form-fields.tsx';
 import { FaultText } from '../parts/fault-text.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { usePages, useQuery } from '../parts/hooks.ts';
+import { useAllPages, useQuery } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
 import { Faults, Loading, Table, personOf } from '../parts/parts.tsx';
 import type { Answers, Variables } from '../generated/operation-types.ts';
@@ -20,14 +20,11 @@ interface ChooseRulesProps extends DialogProps {
 }
 
 export function ChooseRules(props: ChooseRulesProps) {
-  const { rows, faults, isLoading, hasMore, loadMore } = usePages(
+  const { rows, faults, isLoading, hasMore } = useAllPages(
     'ToolGroups',
     { first: 100 },
     ({ viewer }) => viewer.organization?.groups,
   );
-  useEffect(() => {
-    if (hasMore) void loadMore();
-  }, [hasMore, rows]);
   if (faults.length > 0) return <Faults faults={faults} />;
   if (isLoading || hasMore) return <Loading />;
   return <RulesForm {...props} groups={rows.map(({ id, name }): Group => [id, name])} />;

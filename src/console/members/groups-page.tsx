@@ -1,9 +1,8 @@
-import { useEffect } from 'preact/hooks';
 import { type Answer, run } from '../parts/api.ts';
 import { type DialogProps, FormButton } from '../parts/form-button.tsx';
 import { TextField, useField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { mutate, usePages } from '../parts/hooks.ts';
+import { mutate, useAllPages, usePages } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Action, List, PageFrame, personOf } from '../parts/parts.tsx';
@@ -97,14 +96,7 @@ function EditGroup({ group, onDone, onClose }: EditGroupProps) {
 
 function MembersField() {
   const [{ value, set, id, ...rest }, below] = useField<readonly string[]>('memberIds');
-  const { rows, hasMore, isLoading, loadMore } = usePages(
-    'GroupChoices',
-    { first: 100 },
-    ({ viewer }) => viewer.organization?.members,
-  );
-  useEffect(() => {
-    if (hasMore && !isLoading) void loadMore();
-  }, [rows.length, hasMore, isLoading]);
+  const { rows } = useAllPages('GroupChoices', { first: 100 }, ({ viewer }) => viewer.organization?.members);
   const accounts = usePages('ServiceAccounts', { first: 100 }, ({ viewer }) => viewer.organization?.serviceAccounts);
   const choices = [...rows.map(({ user }) => user), ...accounts.rows.map((account) => ({ ...account, email: null }))];
   const toggle = (each: string) => set(value.includes(each) ? value.filter((one) => one !== each) : [...value, each]);

@@ -126,6 +126,18 @@ export function usePages<Name extends OperationName, Row>(
   };
 }
 
+/** Loads a list page by page to its end. */
+export function useAllPages<Name extends OperationName, Row>(
+  ...list: Parameters<typeof usePages<Name, Row>>
+): Pages<Row> {
+  const pages = usePages(...list);
+  const { rows, hasMore, isLoading, loadMore } = pages;
+  useEffect(() => {
+    if (hasMore && !isLoading) void loadMore();
+  }, [rows.length, hasMore, isLoading]);
+  return pages;
+}
+
 /** The error of a mutation result; undefined if it succeeded. */
 export function refusalOf(result: object | null | undefined, faults: readonly Fault[]): string | undefined {
   if (faults.length > 0) return faults.map(({ message }) => message).join('; ');
