@@ -6,6 +6,8 @@ import type { Reporter, TestModule, TestRunEndReason, Vitest } from 'vitest/node
 export interface TestSummary {
   readonly passed: number;
   readonly failed: number;
+  /** A line for each test or file that failed, with the first line of its error. */
+  readonly failures: readonly string[];
   /** What did not run, and why. */
   readonly notRun: readonly string[];
 }
@@ -30,9 +32,26 @@ export default class ClosingLines implements Reporter {
       modules.reduce((sum, { children }) => sum + [...children.allTests(state)].length, 0);
     const [passed, failed] = [numberOf('passed'), numberOf('failed')];
     // A file that cannot be loaded, or an error outside of a test, has no test that failed.
-    const summary: TestSummary = { passed, failed: reason === 'passed' ? failed : Math.max(1, failed), notRun };
+    const summary: TestSummary = {
+      passed,
+      failed: reason === 'passed' ? failed : Math.max(1, failed),
+      failures: failuresIn(modules),
+      notRun,
+    };
     writeFileSync(join(folder, `${process.pid}.json`), JSON.stringify(summary));
   }
+}
+
+function failuresIn(modules: readonly TestModule[]): string[] {
+  return modules.flatMap((module) => {
+    const line = (name: string, errors: readonly { message: string }[] = []) =>
+      `Failed: ${module.relativeModuleId}${name}: ${errors[0]?.message.split('\n', 1)[0] ?? 'no error'}`;
+    const ofTests = [...module.children.allTests('failed')].map((test) =>
+      line(` > ${test.fullName}`, test.result().errors),
+    );
+    const errors = [module, ...module.children.allSuites()].flatMap((each) => each.errors());
+    return [...ofTests, ...(errors.length > 0 ? [line('', errors)] : [])];
+  });
 }
 
 /** A line for each reason. */

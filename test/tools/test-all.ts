@@ -1,7 +1,7 @@
 /**
  * `npm run test:all`: every test, the quickest parts first. `npm test` is the first; then come what its sample left out and the other suites,
  * three at a time: each waits now and then for processes, browsers and timeouts, while others compute. Ends with the minutes of each part,
- * what did not run and why, and "N passed, N failed"; exits with 0 only if every part passed and ran tests.
+ * what did not run and why, what failed, and "N passed, N failed"; exits with 0 only if every part passed and ran tests.
  */
 import { spawn } from 'node:child_process';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -21,6 +21,7 @@ interface Part {
 interface Outcome {
   readonly passed: number;
   readonly failed: number;
+  readonly failures: readonly string[];
   readonly notRun: readonly string[];
   readonly minutes: string;
 }
@@ -77,6 +78,7 @@ async function run({ name, command: [program = '', ...args], env, hasTests }: Pa
   const outcome = {
     passed: sum('passed'),
     failed: isBroken ? Math.max(1, sum('failed')) : 0,
+    failures: found.flatMap(({ failures }) => failures),
     notRun: found.flatMap(({ notRun }) => notRun),
     minutes: minutesSince(began),
   };
@@ -111,6 +113,7 @@ function closingLines(began: number): string {
     ...minutes,
     `${'in all'.padEnd(width)} ${minutesSince(began).padStart(5)}\n`,
     ...notRun,
+    ...[...outcomes.values()].flatMap(({ failures }) => failures),
     `SAMPLE_SEED=${SAMPLE_SEED} npm run test:all takes the same sample first.\n`,
     `${sum('passed')} passed, ${sum('failed')} failed\n`,
   ].join('\n');
