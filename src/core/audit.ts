@@ -1,6 +1,6 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
-import type { ApiKeyId, OrganizationId, SessionId } from './ids.ts';
+import { type ApiKeyId, type OrganizationId, type SessionId, idAt } from './ids.ts';
 import { type Readable, columnNames, queriesOn } from './postgres/reading/queries.ts';
 
 /**
@@ -266,9 +266,10 @@ function entryOf(
   operation: string,
   { type, id, organizationId, label, changedFields, detail }: AuditTarget,
 ) {
+  const occurredAt = now();
   return {
-    occurredAt: now(),
-    id: newId(),
+    occurredAt,
+    id: idAt(occurredAt, newId()),
     organizationId: organizationId ?? null,
     operation,
     targetType: type,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRepresentable } from './text/timestamps.ts';
 
 declare const noun: unique symbol;
 
@@ -37,3 +38,15 @@ const UUID = z.regexes.uuid();
 
 /** Whether the text is a UUID in its hyphenated form (RFC 9562). */
 export const isUuid = (text: string): boolean => UUID.test(text);
+
+/** A UUID of version 7, of a time since 1970, from a random one. Rows whose index begins with the time are found by such an id alone. */
+export function idAt(moment: Date, random: string): string {
+  const digits = moment.getTime().toString(16).padStart(12, '0');
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7${random.slice(15)}`;
+}
+
+/** The time in such an id; null for another one. */
+export function momentOf(id: string): string | null {
+  const moment = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+  return id[14] === '7' && isRepresentable(moment) ? new Date(moment).toISOString() : null;
+}

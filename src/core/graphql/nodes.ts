@@ -160,7 +160,7 @@ async function loadNodes(
   const places = uuids.length > 0 ? await findPlaces(context, uuids) : [];
   const wanted = ids.map((given): Candidate[] => {
     if (!isUuid(given)) return [parseGlobalId(given) ?? []].flat();
-    return places.flatMap(({ type, id }) => (id === given.toLowerCase() ? { typename: type, key: id } : []));
+    return places.flatMap(({ type, id, key }) => (id === given.toLowerCase() ? { typename: type, key } : []));
   });
   const load = loaderFor(info);
   const found = await load(context, wanted.flat());

@@ -1,4 +1,5 @@
 import { DomainError, invalid } from '../errors.ts';
+import { momentOf } from '../ids.ts';
 import { uuidsOf } from './global-ids.ts';
 import type { GraphQLContext } from './builder.ts';
 
@@ -6,6 +7,12 @@ import type { GraphQLContext } from './builder.ts';
 
 export interface Stored {
   readonly table: string;
+  /** Joins of the table, as `t`. */
+  readonly joins?: string;
+  /** The column of the id, if it is not `id`. */
+  readonly id?: string;
+  /** The key of a row that is found by the time in its id, in the column `occurred_at`; by default the id is the key. */
+  readonly datedKey?: (moment: string) => string;
   /** The column of the organization; null if no organization has the rows. By default rows of the caller's organizations are looked up. */
   readonly organization?: string | null;
 }
@@ -13,6 +20,7 @@ export interface Stored {
 export interface Place {
   readonly type: string;
   readonly id: string;
+  readonly key: string;
   readonly organizationId: string | null;
 }
 
@@ -28,16 +36,23 @@ export const storedIn = (type: string, stored: Stored): void => void tables.set(
 
 const OWN = `with own as (select array_append(array(select organization_id from membership where user_id = $2), $3::uuid) as ids)`;
 
-const selectFrom = (type: string, { table, organization }: Stored): string =>
-  `select '${type}' as type, t.id, ${organization === undefined ? 't.organization_id' : organization === null ? 'null::uuid' : `t.${organization}`} as "organizationId" from ${table} t where t.id = any($1::uuid[])` +
+const MOMENT = '(extract(epoch from t.occurred_at) * 1000)::bigint';
+const BY_TIME = '(t.occurred_at, t.id) in (select * from unnest($4::timestamptz[], $1::uuid[]))';
+
+const selectFrom = (type: string, { table, joins = '', id = 'id', datedKey, organization }: Stored): string =>
+  `select '${type}' as type, t.${id} as id, ${datedKey?.(MOMENT) ?? `t.${id}::text`} as key, ${organization === undefined ? 't.organization_id' : organization === null ? 'null::uuid' : `t.${organization}`} as "organizationId" from ${table} t ${joins} where ${datedKey ? BY_TIME : `t.${id} = any($1::uuid[])`}` +
   (organization === undefined ? ' and t.organization_id = any((select ids from own)::uuid[])' : '');
 
 let statement: string | undefined;
 
-/** The types of these UUIDs, whether or not the caller may see the objects. */
-export function findPlaces({ actor, sql }: GraphQLContext, ids: readonly string[]): Promise<Place[]> {
+/** The types of these UUIDs, the one defined last first (a connected app is an API key, too), whether or not the caller may see the objects. */
+export async function findPlaces({ actor, sql }: GraphQLContext, ids: readonly string[]): Promise<Place[]> {
+  const types = [...tables.keys()];
   statement ??= `${OWN} ${[...tables].map(([type, stored]) => selectFrom(type, stored)).join(' union all ')}`;
-  return sql.query<Place>(statement, [uuidsOf(ids), actor.userId, actor.organization?.id ?? null]);
+  const uuids = uuidsOf(ids);
+  const values = [uuids, actor.userId, actor.organization?.id ?? null, uuids.map(momentOf)];
+  const places = await sql.query<Place>(statement, values);
+  return places.toSorted((one, other) => types.indexOf(other.type) - types.indexOf(one.type));
 }
 
 /** More of the caller's organizations are not asked in one look-up. */

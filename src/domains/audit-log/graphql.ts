@@ -111,9 +111,13 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     'An audit log entry: an operation that changed something, stored in the same transaction as the change. With `refusal` it is a refused attempt with a known API key; at most one is recorded a minute for each key and reason.',
   keyOf: ({ occurredAt, id }) => `${Date.parse(occurredAt)}:${id}`,
   keyColumns: ['occurredAt', 'id'],
+  stored: { table: 'audit_entry', datedKey: (moment) => `${moment} || ':' || t.id` },
   load: (context, keys, selected) => readAuditEntries(context, keys.flatMap(entryKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the entry in the database.' }),
+    databaseId: t.expose('id', {
+      type: 'DatabaseId',
+      description: 'The id of the entry in the database; `node` finds no entries of version 1.0 by it.',
+    }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
     source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
     operation: t.exposeString('operation', { description: TEXTS.operation }),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { AuditTables, Refusal, RequestIdOrigin } from '../../core/audit.ts';
-import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import { type ApiKeyId, type OrganizationId, idAt } from '../../core/ids.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
@@ -93,5 +93,6 @@ export async function recordRefusedAttempt(
   { sql: writer, now, newId }: { readonly sql: Sql; readonly now: () => Date; readonly newId: () => string },
   { organizationId, ...rest }: NewRefusedAttempt,
 ): Promise<void> {
-  await writer.all(record({ ...rest, organizationId: organizationId ?? null, id: newId(), at: now() }));
+  const at = now();
+  await writer.all(record({ ...rest, organizationId: organizationId ?? null, id: idAt(at, newId()), at }));
 }

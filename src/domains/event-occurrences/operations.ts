@@ -2,7 +2,7 @@ import { type InputFault, NotFoundError, ValidationError } from '../../core/erro
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import { type OrganizationId, idAt } from '../../core/ids.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/public.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
 import {
@@ -147,10 +147,11 @@ function toRow(
   objects: ReadonlyMap<string, string>,
 ): NewOccurrence {
   const objectId = input.objectId ?? (link && objects.get(keyOf(link)));
+  const occurredAt = input.occurredAt ?? now().toISOString();
   return {
-    id: newId(),
+    id: idAt(new Date(occurredAt), newId()),
     definitionId: definition.id,
-    occurredAt: input.occurredAt ?? now().toISOString(),
+    occurredAt,
     email: input.email,
     utk: input.utk,
     objectId,

@@ -21,6 +21,7 @@ const ConnectedAppType = nodeType<ConnectedAppRow>('ConnectedApp', {
   description:
     'A client, such as Claude or ChatGPT, that a person has given access to one address of the gateway. Only that person can see it.',
   keyOf: ({ id }) => id,
+  stored: { table: 'oauth_grant', id: 'key_id', organization: null },
   load: (context, keys, selected) => {
     requireAccess(context.actor, READ_CONNECTED_APPS);
     return readConnectedApps(context, uuidsOf(keys), selected);

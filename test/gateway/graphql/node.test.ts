@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
+import { DEFINITIONS_PATH, send } from '../../support/fixtures/event-occurrences.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { grantTo } from '../../support/fixtures/oauth-grants.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 
@@ -83,6 +85,48 @@ describe('node and nodes', () => {
       null,
       null,
     ]);
+  });
+
+  test('UUIDs of audit entries, event occurrences and connected apps are found by those who may read them', async () => {
+    const own = await gateway.createKey();
+    const other = await gateway.createKey({ organization: own.organization, role: 'member' });
+    await gateway.rest('POST', DEFINITIONS_PATH, {
+      key: own.key,
+      body: { label: 'Bought', includeDefaultProperties: false },
+    });
+    const input = { eventName: 'bought', email: 'a@example.com', occurredAt: '2026-11-02T03:04:05.678Z' };
+    expect(await send(gateway, 'REST', own.key, [input])).toBeUndefined();
+    await grantTo(gateway, own, { path: '/mcp' });
+    interface Node {
+      readonly id: string;
+      readonly databaseId: string;
+    }
+    interface Lists {
+      readonly viewer: {
+        readonly organization: { readonly auditLog: { readonly nodes: readonly Node[] } };
+        readonly connectedApps: { readonly nodes: readonly Node[] };
+      };
+      readonly eventDefinition: { readonly occurrences: { readonly nodes: readonly Node[] } };
+    }
+    const { data } = await gateway.graphql<Lists>(
+      own.key,
+      `{ viewer { organization { auditLog { nodes { id databaseId } } } connectedApps { nodes { id databaseId } } }
+        eventDefinition(name: "bought") { occurrences { nodes { id databaseId } } } }`,
+    );
+    const [occurrence] = data?.eventDefinition.occurrences.nodes ?? [];
+    const entries = data?.viewer.organization.auditLog.nodes ?? [];
+    const listed = [...entries, ...(data?.viewer.connectedApps.nodes ?? []), occurrence].flatMap((node) => node ?? []);
+    expect(listed).toHaveLength(entries.length + 2);
+    const found = async (key: string, nodes: readonly Node[]) =>
+      (
+        await gateway.graphql<{ nodes: (Node | null)[] }>(key, NODES, {
+          ids: nodes.map(({ databaseId }) => databaseId),
+        })
+      ).data?.nodes.map((node) => node?.id ?? null);
+    expect(await found(own.key, listed)).toEqual(listed.map(({ id }) => id));
+    const nothing = listed.map(() => null);
+    expect(await found(other.key, listed)).toEqual(nothing.with(-1, occurrence?.id as never));
+    expect(await found((await gateway.createKey()).key, listed)).toEqual(nothing);
   });
 
   test('what an unbound key could read in another of its organizations is null with an error that names the header', async () => {

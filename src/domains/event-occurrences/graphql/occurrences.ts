@@ -52,9 +52,17 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
   description: 'An occurrence of an event: something that happened at a certain time.',
   keyOf: ({ definitionId, occurredAt, id }) => `${definitionId}:${Date.parse(occurredAt)}:${id}`,
   keyColumns: ['definitionId', 'occurredAt', 'id'],
+  stored: {
+    table: 'event_occurrence',
+    joins: 'join event_definition d on d.id = t.definition_id and d.organization_id = t.organization_id',
+    datedKey: (moment) => `t.definition_id || ':' || ${moment} || ':' || t.id`,
+  },
   load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the occurrence in the database.' }),
+    databaseId: t.expose('id', {
+      type: 'DatabaseId',
+      description: 'The id of the occurrence in the database; `node` finds none of version 1.0 by it.',
+    }),
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The definition of the event that occurred.',
