@@ -1,7 +1,5 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import type { Client } from '@urql/core';
-import { parse } from 'graphql';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
@@ -35,17 +33,6 @@ test('the configuration of the generator names every scalar of the schema', asyn
   const scalars = [...(await readFile(SCHEMA, 'utf8')).matchAll(/^scalar (\w+)/gm)].map(([, name]) => name);
   expect(new Set(Object.keys(config.config.scalars))).toEqual(new Set(scalars));
 });
-
-interface TitlesAnswer {
-  readonly viewer: {
-    readonly organization: {
-      readonly sessions: {
-        readonly edges?: readonly { readonly node: { readonly title: string } }[];
-        readonly nodes?: readonly { readonly title: string }[];
-      };
-    };
-  };
-}
 
 interface Workspace {
   readonly key: string;
@@ -84,44 +71,6 @@ test('urql: pages, typed errors in a form, events', async () => {
   expect(seen).toEqual([1, 2, 3, 4, 5]);
 });
 
-/** Two screens that show different parts of the same objects without an id. */
-const PARTS = (id: string | undefined) =>
-  [
-    [
-      `{ session(id: "${id}") { id usage { turns } events(first: 1) { edges { node { id eventData { type } } } } } }`,
-      `{ session(id: "${id}") { id usage { toolCalls } events(first: 1) { edges { node { id eventData { source } } } } } }`,
-    ],
-    [
-      `{ session(id: "${id}") { id artifacts(first: 2) { pageInfo { hasNextPage } } } }`,
-      `{ session(id: "${id}") { id artifacts(first: 2) { pageInfo { endCursor } totalCount edges { cursor } } } }`,
-    ],
-    [
-      '{ viewer { id organization { id sessions { totalCount } } } }',
-      '{ viewer { id organization { id sessions { edges { node { id } } pageInfo { endCursor } } } } }',
-    ],
-    ['{ viewer { id user { id name } } }', '{ viewer { id organization { id slug } } }'],
-    [`{ session(id: "${id}") { id state { current } } }`, `{ session(id: "${id}") { id state { isCancelled } } }`],
-    [
-      '{ viewer { id organization { id members { nodes { id } } } } }',
-      '{ viewer { id organization { id members { totalCount } } } }',
-    ],
-  ] as const;
-
-test('urql: two screens send two requests, and none to be shown again', async () => {
-  const { key, ids } = await workspace();
-  const client = (await example('urql.ts')).createUrqlClient(url, key) as Client;
-  const requests = vi.spyOn(globalThis, 'fetch');
-  for (const [one, other] of PARTS(ids[0])) {
-    requests.mockClear();
-    const read = async (text: string) => (await client.query(parse(text), {}).toPromise()).data as object | undefined;
-    const shown = await Promise.all([one, other].map(read));
-    expect(requests).toHaveBeenCalledTimes(2);
-    expect([await read(one), await read(other), await read(one)]).toEqual([...shown, shown[0]]);
-    expect(requests).toHaveBeenCalledTimes(2);
-  }
-  requests.mockRestore();
-});
-
 describe('Apollo', () => {
   test('shows pages, and a change before its answer; reverts the change when it is refused', async () => {
     const { key } = await workspace();
@@ -143,56 +92,6 @@ describe('Apollo', () => {
     expect(await refusing).toEqual(new Map([['title', 'must be at most 1000 characters']]));
     await expect.poll(() => shown.at(-1)).toEqual(['Three', 'Renamed', 'One']);
     list.stop();
-  });
-
-  test('parts of the viewer, of a state and of a list that two screens load are kept beside each other: two requests, and none to read them again', async () => {
-    const { key, ids } = await workspace();
-    const apollo = await example('apollo.ts');
-    const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
-    const requests = vi.spyOn(globalThis, 'fetch');
-    for (const [one, other] of PARTS(ids[0])) {
-      requests.mockClear();
-      const shown = [one, other].map((text) => client.watchQuery({ query: parse(text) }));
-      const watching = shown.map((watched) => watched.subscribe(() => undefined));
-      await Promise.all([one, other].map((text) => client.query({ query: parse(text) })));
-      await expect
-        .poll(() => shown.map((watched) => watched.getCurrentResult().dataState))
-        .toEqual(['complete', 'complete']);
-      expect(requests).toHaveBeenCalledTimes(2);
-      for (const text of [one, other, one]) await client.query({ query: parse(text) });
-      expect(requests).toHaveBeenCalledTimes(2);
-      for (const each of watching) each.unsubscribe();
-    }
-    requests.mockRestore();
-  });
-
-  test('keeps lists with different filters, orders and pages apart, and shows no list as empty of which nothing was loaded', async () => {
-    const { key } = await workspace();
-    const apollo = await example('apollo.ts');
-    const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
-    const titles = async (args: string, selection = 'edges { node { id title } }') => {
-      const query = parse(`{ viewer { id organization { id sessions${args} { ${selection} } } } }`);
-      const { data } = (await client.query({ query })) as { data: TitlesAnswer };
-      const { edges, nodes } = data.viewer.organization.sessions;
-      return (edges?.map(({ node }) => node) ?? nodes ?? []).map(({ title }) => title);
-    };
-    const all = ['Three', 'Two', 'One'];
-    expect(await titles('', 'totalCount')).toEqual([]);
-    expect(await titles('')).toEqual(all);
-    expect(await titles('(filter: { title: "T" })')).toEqual(['Three', 'Two']);
-    expect(await titles('(filter: { states: [CANCELLED] })')).toEqual(['One']);
-    expect(await titles('(orderBy: { field: CREATED_AT, direction: ASC })')).toEqual(all.toReversed());
-    expect(await titles('(first: 1)', 'nodes { id title } pageInfo { endCursor }')).toEqual(['Three']);
-    expect(await titles('(last: 1)', 'nodes { id title }')).toEqual(['One']);
-    // All of them are shown again from the cache.
-    const requests = vi.spyOn(globalThis, 'fetch');
-    expect([
-      await titles(''),
-      await titles('(filter: { title: "T" })'),
-      await titles('(first: 1)', 'nodes { id title }'),
-    ]).toEqual([all, ['Three', 'Two'], ['Three']]);
-    expect(requests).not.toHaveBeenCalled();
-    requests.mockRestore();
   });
 
   test('keeps partial data with the errors of missing fields, and follows events', async () => {

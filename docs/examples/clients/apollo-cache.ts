@@ -1,56 +1,79 @@
 import {
   type FieldFunctionOptions,
-  type FieldMergeFunction,
   type FieldPolicy,
-  type FieldReadFunction,
   InMemoryCache,
+  type Reference,
   type TypePolicies,
 } from '@apollo/client/cache';
-import { relayStylePagination } from '@apollo/client/utilities';
-import type { FieldNode } from 'graphql';
+import { type FieldNode, print } from 'graphql';
 import { LISTS, TYPES_WITHOUT_ID } from './cache-policies.ts';
 
-/** A cache that keeps lists with different filters apart, and keeps what several screens have loaded of an object. */
+/** A cache that answers only pages that were loaded, and keeps what several screens have loaded of an object. */
 export function createApolloCache(possibleTypes: Record<string, string[]>): InMemoryCache {
   // Without this, a query replaces what another one has loaded of an object without an id, and both send their requests again.
   const parts = TYPES_WITHOUT_ID.map((name) => [name, { merge: true }]);
   const lists = Object.entries(LISTS).map(([name, fields]) => [
     name,
-    { fields: Object.fromEntries(Object.entries(fields).map(([field, keyArgs]) => [field, pages([...keyArgs])])) },
+    { fields: Object.fromEntries(Object.keys(fields).map((field) => [field, PAGES])) },
   ]);
-  const typePolicies = Object.fromEntries([...parts, ...lists]) as TypePolicies;
-  return new InMemoryCache({ possibleTypes, typePolicies });
+  return new InMemoryCache({ possibleTypes, typePolicies: Object.fromEntries([...parts, ...lists]) as TypePolicies });
 }
 
 interface Page {
-  readonly edges?: readonly unknown[];
-  readonly pageInfo?: object;
+  readonly edges?: readonly { readonly node?: Reference }[];
+  readonly pageInfo?: Readonly<Record<string, unknown>>;
+  /** The selections that have loaded the page: another one can lack fields. */
+  readonly selections?: Readonly<Record<string, true>>;
 }
 
-/** Adds later pages to a list that is selected by its `edges`. One that is selected by its `nodes` is kept page by page. */
-function pages(keyArgs: string[]): FieldPolicy {
-  const added = relayStylePagination(keyArgs);
-  // The function has both.
-  const { read, merge } = added as { read: FieldReadFunction; merge: FieldMergeFunction };
-  return {
-    keyArgs: (args, { field }) => (selects(field, 'nodes') ? Object.keys(args ?? {}) : keyArgs),
-    // A list of which only another part was loaded, such as `totalCount`, is not an empty one.
-    read: (existing: Page | null | undefined, options: FieldFunctionOptions) =>
-      existing?.edges ? (read(existing, options) as Page) : existing,
-    merge(existing: Page | null | undefined, incoming: Page | null, options: FieldFunctionOptions) {
-      if (!incoming?.edges) return incoming && merged(existing, incoming);
-      const known = existing && { edges: [], pageInfo: {}, ...existing };
-      return merge(known, incoming, options as Parameters<FieldMergeFunction>[2]) as Page;
-    },
-  };
+/**
+ * Each page is kept by its arguments. One without a cursor is read together with the pages of the same size and selection that were loaded
+ * after it, if it is selected by its `edges`.
+ */
+const PAGES: FieldPolicy<Page | null, Page | null, Page | null> = {
+  // Without it, Apollo keeps all pages at one place.
+  keyArgs: (args) => Object.keys(args ?? {}),
+  merge(existing, incoming, { field }) {
+    if (!incoming) return incoming;
+    const selections = { ...existing?.selections, [selectionOf(field)]: true as const };
+    return { ...existing, ...incoming, selections };
+  },
+  read(first, options) {
+    if (!first?.edges) return first;
+    const [edges, pageInfo] = [[...first.edges], { ...first.pageInfo }];
+    for (const next of pagesAfter(first, options)) {
+      if (options.args?.['last'] == null) edges.push(...(next.edges ?? []));
+      else edges.unshift(...(next.edges ?? []));
+      Object.assign(pageInfo, next.pageInfo);
+    }
+    return { ...first, ...(first.pageInfo && { pageInfo }), edges: edges.filter((edge) => isKnown(edge, options)) };
+  },
+};
+
+/** The pages that continue this one, with what is new of their information. */
+function* pagesAfter(first: Page, { args, field, readField }: FieldFunctionOptions): Generator<Page> {
+  const [cursor, has, end] =
+    args?.['last'] == null ? ['after', 'hasNextPage', 'endCursor'] : ['before', 'hasPreviousPage', 'startCursor'];
+  if (!field || args?.['after'] != null || args?.['before'] != null) return;
+  for (let page: Page | null | undefined = first; page?.pageInfo?.[end ?? ''];) {
+    page = readField<Page>({ fieldName: field.name.value, args: { ...args, [cursor]: page.pageInfo[end] } });
+    if (!page?.edges || !page.selections?.[selectionOf(field)]) return;
+    yield { edges: page.edges, pageInfo: { [has]: page.pageInfo?.[has], [end]: page.pageInfo?.[end] } };
+  }
 }
 
-/** The information about the pages of a list is that of its edges. */
-function merged(existing: Page | null | undefined, incoming: Page): Page {
-  const pageInfo = existing?.edges && { pageInfo: { ...incoming.pageInfo, ...existing.pageInfo } };
-  return { ...existing, ...incoming, ...pageInfo };
+const printed = new WeakMap<FieldNode, string>();
+
+function selectionOf(field: FieldNode | null): string {
+  const known = field && printed.get(field);
+  if (!field || known) return known ?? '';
+  const text = field.selectionSet ? print(field.selectionSet) : '';
+  printed.set(field, text);
+  return text;
 }
 
-function selects(field: FieldNode | null, name: string): boolean {
-  return field?.selectionSet?.selections.some((one) => one.kind === 'Field' && one.name.value === name) ?? false;
+/** Objects that were deleted in the cache are in no list. */
+function isKnown(edge: { readonly node?: Reference }, { canRead, readField }: FieldFunctionOptions): boolean {
+  const node = readField<Reference>('node', edge as Reference);
+  return node === undefined || canRead(node);
 }

@@ -99,7 +99,7 @@ export interface Examples {
 
 interface ApolloExample {
   readonly cache: { extract(): object };
-  query(options: { query: DocumentNode }): Promise<unknown>;
+  query(options: { query: DocumentNode; variables?: object; fetchPolicy?: string }): Promise<unknown>;
   watchQuery(options: { query: DocumentNode }): {
     getCurrentResult(): { dataState: string };
     subscribe(next: () => void): { unsubscribe(): void };
