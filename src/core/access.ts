@@ -57,7 +57,19 @@ export const SCOPES = keysOf(SCOPE_DECLARATIONS);
 /** The scopes that a person can have. */
 export const SCOPES_OF_PEOPLE = SCOPES.filter((scope) => scope !== 'scim');
 
-/** The scopes that people can grant to clients. */
+const NEVER_GRANTED: ReadonlySet<Scope> = new Set([
+  'api_keys.write',
+  'organizations.write',
+  'users.delete',
+  'webhooks.write',
+  'audit_log.read',
+  'scim',
+  'social',
+]);
+/** The scopes that people can grant to front ends, which are all that they can grant. */
+export const FRONT_END_SCOPES = SCOPES.filter((scope) => !NEVER_GRANTED.has(scope));
+
+/** Those that they can grant to MCP clients and for recording. */
 export const GRANTABLE_SCOPES: readonly Scope[] = [
   'sessions.read',
   'sessions.record',

@@ -4,6 +4,7 @@ import { isOwnPath } from './http/base-path.ts';
 import { keysOf } from './keys-of.ts';
 import { type Network, parseNetwork } from './http/client-address.ts';
 import { auditFloorFault } from './audit-floor.ts';
+import { operatorClients } from './oauth-clients.ts';
 import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';
 
@@ -202,6 +203,8 @@ const environment = z.object({
   ...OIDC_ENVIRONMENT,
   /** Whether OAuth clients can register themselves, beside those with a metadata document. */
   OAUTH_REGISTRATION: flag.default(false),
+  /** Public clients of the operator, also where others are off: a JSON list of `{"id", "name", "redirectUris"}`. */
+  OAUTH_CLIENTS: operatorClients,
   /** `false`: no metadata documents of OAuth clients, for a gateway without a way out; clients then register themselves. */
   OAUTH_CLIENT_DOCUMENTS: flag.default(true),
   /** Hosts of the metadata documents of OAuth clients, separated by commas, such as `claude.ai,chatgpt.com`. Default: any. */

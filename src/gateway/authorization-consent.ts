@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import type { Interaction } from 'oidc-provider';
 import { z } from 'zod';
-import { type ActingOrganization, GRANTABLE_SCOPES, type Scope, scopesOf } from '../core/access.ts';
+import { type ActingOrganization, FRONT_END_SCOPES, type Scope, scopesOf } from '../core/access.ts';
 import { auditEntry, recordAudit } from '../core/audit.ts';
 import { authorityValues, isAuthorizedWithin } from '../core/authority.ts';
 import { DomainError, ForbiddenError } from '../core/errors.ts';
 import { type HttpAnswer, type HttpHeaders, answerWith } from '../core/http/messages.ts';
+import { FRONT_END_RESOURCE } from '../core/http/mcp-addresses.ts';
 import { readForm } from '../core/http/request-body.ts';
 import { SecretError } from '../core/secrets/secrets.ts';
 import { createGrant, findArtifact } from '../domains/oauth-grants/public.ts';
@@ -227,7 +228,7 @@ export class OAuthConsent {
     return {
       client,
       resource,
-      scopes: GRANTABLE_SCOPES.filter((each) => names.has(each)),
+      scopes: FRONT_END_SCOPES.filter((each) => names.has(each)),
       redirectUri,
     };
   }
@@ -245,15 +246,26 @@ export class OAuthConsent {
       action,
       csrf: await this.#dependencies.secrets.seal('consent', formPlace(subject, person)),
       clientName: client.client_name,
-      clientHost: documentHostOf(client.client_id),
+      origin: this.#originOf(client.client_id),
       redirectHost: hostOf(redirectUri),
       resource,
+      canChoose: this.#isForFrontEnds(resource),
       ...(userCode !== undefined && { userCode }),
       isLocal: isOnlyLocal(client),
-      isOwn: client.client_id === GATEWAY_CLIENT_ID,
       scopes,
       organizations: person.organizations.map(({ id, name }) => ({ id, name })),
     };
+  }
+
+  /** Who answers for the name of a client. */
+  #originOf(id: string): string {
+    if (id === GATEWAY_CLIENT_ID) return 'this gateway';
+    if (this.#dependencies.config.OAUTH_CLIENTS.some((each) => each.id === id)) return 'the operator of this gateway';
+    return documentHostOf(id) ?? 'nobody: the app has registered itself';
+  }
+
+  #isForFrontEnds(resource: string): boolean {
+    return resource === this.#dependencies.publicUrl() + FRONT_END_RESOURCE;
   }
 
   /** Reads a form of the page. With a subject, it must have been shown to the same sign-in for the same subject. */
@@ -279,7 +291,9 @@ export class OAuthConsent {
     const { now, newId } = this.#dependencies;
     const { em } = currentCall();
     const organization = chosenIn({ person, form });
-    const scopes = usableScopes(person, asked, organization);
+    const usable = usableScopes(person, asked, organization);
+    const chosen = form.getAll('scope');
+    const scopes = this.#isForFrontEnds(asked.resource) ? usable.filter((each) => chosen.includes(each)) : usable;
     if (!organization || scopes.length === 0) throw new Refused(organization ? NOTHING : NO_ORGANIZATION, 403);
     const { keyId, userId, signedInWithId } = person;
     const values = authorityValues({ actor: { keyId, userId, organization }, now });

@@ -1,6 +1,6 @@
-import { GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
+import { FRONT_END_SCOPES, GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
 import { type DomainError, ForbiddenError, STATUS_OF } from '../core/errors.ts';
-import { RECORDING_RESOURCE, isMcpAddress, resourceOf } from '../core/http/mcp-addresses.ts';
+import { FRONT_END_RESOURCE, RECORDING_RESOURCE, isMcpAddress, resourceOf } from '../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../core/http/messages.ts';
 import { USE_MCP_CONNECTIONS, USE_SESSION_CONNECTIONS } from '../domains/mcp-use/public.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { scopesOfTools } from './mcp/tools.ts';
 
 /**
- * The addresses that clients get grants for (RFC 9728): those of MCP clients, and the paths of recording. Everything here is decided by the
+ * The addresses that clients get grants for (RFC 9728): those of MCP clients, the paths of recording, and GraphQL for front ends. Everything here is decided by the
  * path alone, so that it is the same for objects that do not exist.
  */
 
@@ -21,6 +21,7 @@ export function scopesOfResource(
   path: string,
   { mcpTools }: Pick<Dependencies, 'mcpTools'>,
 ): readonly Scope[] | undefined {
+  if (path === FRONT_END_RESOURCE) return FRONT_END_SCOPES;
   if (path === RECORDING_RESOURCE) return ['sessions.record', 'sessions.read'];
   if (!isMcpAddress(path)) return undefined;
   if (path === '/mcp') return scopesOfTools(mcpTools.values()).filter((scope) => GRANTABLE_SCOPES.includes(scope));

@@ -24,6 +24,7 @@ test('missing and empty variables have their defaults', () => {
       "LOG_LEVEL": "info",
       "MCP_MUTATIONS": false,
       "MONTHLY_OCCURRENCE_LIMIT": 0,
+      "OAUTH_CLIENTS": [],
       "OAUTH_CLIENT_DOCUMENTS": true,
       "OAUTH_CLIENT_HOSTS": [],
       "OAUTH_REGISTRATION": false,
@@ -111,6 +112,7 @@ test('every variable is read', () => {
       OIDC_ONLY: 'true',
       OIDC_KEYS_SLEEP_AFTER: '30',
       OAUTH_REGISTRATION: 'true',
+      OAUTH_CLIENTS: '[{"id":"page","name":" Page ","redirectUris":["https://page.example/"]}]',
       OAUTH_CLIENT_DOCUMENTS: 'false',
       OAUTH_CLIENT_HOSTS: 'claude.ai, ChatGPT.com:8443',
     }),
@@ -171,10 +173,16 @@ test('every variable is read', () => {
     OIDC_ONLY: true,
     OIDC_KEYS_SLEEP_AFTER: 30,
     OAUTH_REGISTRATION: true,
+    OAUTH_CLIENTS: [{ id: 'page', name: 'Page', redirectUris: ['https://page.example/'] }],
     OAUTH_CLIENT_DOCUMENTS: false,
     OAUTH_CLIENT_HOSTS: ['claude.ai', 'chatgpt.com:8443'],
   });
 });
+
+const clients = (...changes: object[]) =>
+  JSON.stringify(
+    changes.map((each) => ({ id: 'page', name: 'Page', redirectUris: ['https://page.example/'], ...each })),
+  );
 
 test.each(['a', '127.0.0.1', '::', 'gateway-1.example.com', 'a'.repeat(253)])('a host may be %s', (HOST) => {
   expect(readConfig({ HOST }).HOST).toBe(HOST);
@@ -217,6 +225,10 @@ describe('an invalid value is refused with one line that contains the variable a
     ['CLIENT_METADATA_URL', 'https://example.com/', CLIENT_URL],
     ['CLIENT_METADATA_URL', 'http://example.com/client', CLIENT_URL],
     ['CORS_ORIGINS', 'https://app.example.com/', ORIGINS],
+    ['OAUTH_CLIENTS', 'page', 'must be a JSON list of {"id", "name", "redirectUris"}'],
+    ['OAUTH_CLIENTS', clients({ id: 'a b' }), /0,id: must be 1 to 100/],
+    ['OAUTH_CLIENTS', clients({ redirectUris: ['http://page.example/'] }), /0,redirectUris,0: must be https/],
+    ['OAUTH_CLIENTS', clients({}, {}), 'must have different ids'],
     ['CORS_ORIGINS', 'https://app.example.com,null', ORIGINS],
     ['TRUSTED_PROXIES', '10.0.0.0/33', NETWORKS],
     ['TRUSTED_PROXIES', '10.0.0.1,proxy.example.com', NETWORKS],

@@ -25,23 +25,44 @@ const resources: readonly (readonly [path: string, scopes: readonly string[]])[]
   ['/v1/sessions', ['sessions.record', 'sessions.read']],
 ];
 
-test.each(resources)('the metadata of %s follow from the path alone, for pages of any origin', async (path, scopes) => {
-  gateway.statements.length = 0;
-  for (const Origin of ['https://anywhere.example', 'https://app.example']) {
-    const answer = await gateway.fetch(WELL_KNOWN + path, { headers: { Origin } });
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
-    expect(['*', Origin]).toContain(answer.headers.get('access-control-allow-origin'));
-    const { scopes_supported: supported, ...metadata } = (await answer.json()) as { scopes_supported: string[] };
-    expect(supported.toSorted()).toEqual(scopes.toSorted());
-    expect(metadata).toEqual({
-      resource: `${PUBLIC_URL}${path}`,
-      authorization_servers: [PUBLIC_URL],
-      bearer_methods_supported: ['header'],
-      resource_name: 'Workspace Gateway',
-    });
-  }
-  expect(gateway.statements).toEqual([]);
-});
+/** Its 401 say nothing of the metadata, as before there was any. */
+const ofFrontEnds: typeof resources = [
+  [
+    '/graphql',
+    [
+      'mcp_connections.read',
+      'mcp_connections.write',
+      'mcp_connections.use',
+      'api_keys.read',
+      'sessions.read',
+      'sessions.write',
+      'sessions.record',
+      'behavioral_events.event_definitions.read_write',
+      'analytics.behavioral_events.send',
+    ],
+  ],
+];
+
+test.each([...resources, ...ofFrontEnds])(
+  'the metadata of %s follow from the path alone, for pages of any origin',
+  async (path, scopes) => {
+    gateway.statements.length = 0;
+    for (const Origin of ['https://anywhere.example', 'https://app.example']) {
+      const answer = await gateway.fetch(WELL_KNOWN + path, { headers: { Origin } });
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
+      expect(['*', Origin]).toContain(answer.headers.get('access-control-allow-origin'));
+      const { scopes_supported: supported, ...metadata } = (await answer.json()) as { scopes_supported: string[] };
+      expect(supported.toSorted()).toEqual(scopes.toSorted());
+      expect(metadata).toEqual({
+        resource: `${PUBLIC_URL}${path}`,
+        authorization_servers: [PUBLIC_URL],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Workspace Gateway',
+      });
+    }
+    expect(gateway.statements).toEqual([]);
+  },
+);
 
 test('a preflight of the metadata allows the header that MCP clients send; other methods are 405', async () => {
   const headers = {
@@ -58,7 +79,7 @@ test('a preflight of the metadata allows the header that MCP clients send; other
 sampled(test, 3).each([
   '',
   '/',
-  '/graphql',
+  '/graphql/',
   '/v1',
   '/v1/mcp-connections',
   '/v1/sessions/x',

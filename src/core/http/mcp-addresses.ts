@@ -29,7 +29,13 @@ export function messageIdIn(body: Uint8Array): string | number | null {
 /** The resource of the recorder has all paths below it, except those of MCP clients. */
 export const RECORDING_RESOURCE = '/v1/sessions';
 
-/** The path of the resource that a request belongs to; undefined where grants are not accepted. */
+/** The resource of front ends has the REST paths of both APIs, too, except those of MCP clients. */
+export const FRONT_END_RESOURCE = '/graphql';
+
+export const isFrontEndPath = (path: string): boolean =>
+  !isMcpAddress(withoutMcpSlash(path)) && /^\/(?:graphql$|v1\/|events\/)/.test(path);
+
+/** The path of the resource that a request belongs to; undefined for that of front ends, and where no grants are accepted. */
 export function resourceOf(path: string): string | undefined {
   if (isMcpAddress(path)) return path;
   return path === RECORDING_RESOURCE || path.startsWith(`${RECORDING_RESOURCE}/`) ? RECORDING_RESOURCE : undefined;

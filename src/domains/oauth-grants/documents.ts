@@ -16,12 +16,12 @@ export const connectedAppDocument = z
       .string()
       .nullable()
       .describe(
-        'The host that publishes the metadata document of the client, which nobody else can use. Null for a client that has registered itself, whose name is not checked, and for the recorder.',
+        'The host that publishes the metadata document of the client, which nobody else can use. Null for a client that has registered itself, whose name is not checked, for one of the operator, and for the recorder.',
       )
       .meta({ example: 'claude.ai' }),
     resource: z
       .string()
-      .describe('The address that the client can use, and no other.')
+      .describe('The address that the client can use, and no other; that of GraphQL has the paths of REST, too.')
       .meta({ example: 'https://gateway.example/v1/mcp' }),
     scopes: z
       .array(z.enum(SCOPES))

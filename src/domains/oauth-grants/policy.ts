@@ -3,7 +3,7 @@ import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Reach } from '../../core/postgres/reading/reach.ts';
 import { READ_API_KEYS, WRITE_API_KEYS } from '../api-keys/public.ts';
 
-// No grant can have these scopes, so that a client learns of no other and ends none.
+// No grant can have the scope to write, so that a client ends no other.
 export const READ_CONNECTED_APPS: Access = { ...READ_API_KEYS, inOrganization: true };
 export const WRITE_CONNECTED_APPS: Access = { ...WRITE_API_KEYS, inOrganization: true, isForPeople: true };
 

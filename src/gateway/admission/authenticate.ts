@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
-import { resourceOf } from '../../core/http/mcp-addresses.ts';
+import { FRONT_END_RESOURCE, isFrontEndPath, resourceOf } from '../../core/http/mcp-addresses.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import { type ActingOrganization, type Actor, scopesWithin } from '../../core/access.ts';
 import { isWellFormedApiKey, isWellFormedSecret, noteKeyUse } from '../../domains/api-keys/public.ts';
@@ -129,8 +129,8 @@ async function findCaller(
   if (isWellFormedApiKey(key)) return keys.byKey(key);
   if (!isWellFormedSecret('accessToken', key)) return undefined;
   const grant = await keys.byAccessToken(key);
-  const resource = resourceOf(path);
-  return resource !== undefined && grant?.resource === publicUrl() + resource ? grant : undefined;
+  const resources = [resourceOf(path), isFrontEndPath(path) ? FRONT_END_RESOURCE : undefined];
+  return resources.some((each) => each !== undefined && grant?.resource === publicUrl() + each) ? grant : undefined;
 }
 
 async function findSignedIn(

@@ -1,10 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import type { Config } from '../../core/config.ts';
+import { isLoopback, isRedirect } from '../../core/oauth-clients.ts';
 import { type Outbound, OutboundError } from '../../core/outbound/outbound.ts';
 import { findArtifact, saveArtifact } from '../../domains/oauth-grants/public.ts';
 
-/** Clients of the authorization server: the gateway's own, those with a metadata document, and registered ones. All are public. */
+/** Clients of the authorization server: the gateway's own, those of the operator, those with a metadata document, and registered ones. All are public. */
 
 /** The client of the recorder and the command line, which use the device flow. */
 export const GATEWAY_CLIENT_ID = 'workspace-recorder';
@@ -20,7 +21,6 @@ const LEAST_SECONDS = 60;
 const MOST_SECONDS = 24 * 3600;
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code';
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 const MAX_REDIRECTS = 50;
 const MAX_NAME = 100;
 
@@ -63,7 +63,7 @@ export interface ClientFinder {
 }
 
 interface ClientParts {
-  readonly config: Pick<Config, 'OAUTH_CLIENT_DOCUMENTS' | 'OAUTH_CLIENT_HOSTS'>;
+  readonly config: Pick<Config, 'OAUTH_CLIENTS' | 'OAUTH_CLIENT_DOCUMENTS' | 'OAUTH_CLIENT_HOSTS'>;
   readonly outbound: Outbound;
   /** The unit of work of the current request. */
   readonly em: () => EntityManager;
@@ -75,6 +75,8 @@ interface ClientParts {
 export const createClientFinder = (parts: ClientParts): ClientFinder => ({
   async find(id) {
     if (id === GATEWAY_CLIENT_ID) return described(OWN_CLIENT);
+    const known = parts.config.OAUTH_CLIENTS.find((each) => each.id === id);
+    if (known) return described(clientOf(id, { client_name: known.name, redirect_uris: known.redirectUris }));
     if (/^https?:/i.test(id)) return described(await clientOfDocument(id, parts));
     const registered = await findArtifact(parts.em(), { kind: REGISTERED, id }, parts.now());
     return registered && described(clientOf(id, metadata.parse(registered.payload)));
@@ -95,12 +97,6 @@ const described = (client: Client): DescribedClient => ({
   // Only native clients may choose the port of a loopback address, and have schemes of apps.
   application_type: client.redirect_uris.every((uri) => uri.startsWith('https:')) ? 'web' : 'native',
 });
-
-/** Whether an address leads to a program on the computer of the person. */
-function isLoopback(uri: string): boolean {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined;
-  return url?.protocol === 'http:' && LOOPBACK.has(url.hostname);
-}
 
 /** Whether every address that a client can lead the browser to is on the computer of the person. */
 export const isOnlyLocal = ({ redirect_uris: uris }: Client): boolean => uris.length > 0 && uris.every(isLoopback);
@@ -129,24 +125,6 @@ function clientOf(id: string, given: z.output<typeof metadata>, canUseSchemes = 
     redirect_uris: given.redirect_uris,
     grant_types: flows,
   };
-}
-
-/**
- * Schemes of apps, which the operating system opens: a domain in reverse order (RFC 8252, section 7.1), or that of an MCP client in use, few of
- * which follow this rule. All others are refused, because nobody can list those that start a program with what an address says.
- */
-const APP_SCHEME = /^[a-z]{2,}(?:\.[a-z0-9-]+)+:$/;
-const KNOWN_SCHEME =
-  /^(?:claude|code-oss|cursor|goose|jetbrains|kiro|lmstudio|positron|raycast|trae|vscode|vscode-insiders|vscodium|warp|windsurf|windsurf-next|zed):$/;
-
-function isRedirect(uri: string, canUseSchemes: boolean): boolean {
-  if (!URL.canParse(uri) || uri.includes('#') || /[\p{C}\s]/u.test(uri)) return false;
-  const { protocol, username, password } = new URL(uri);
-  if (username !== '' || password !== '') return false;
-  // Browsers read an address of the web without // as relative, and \\ as /.
-  if (protocol === 'https:' || protocol === 'http:')
-    return /^https?:\/\/[^/\\]+[^\\]*$/i.test(uri) && (protocol === 'https:' || isLoopback(uri));
-  return canUseSchemes && (APP_SCHEME.test(protocol) || KNOWN_SCHEME.test(protocol));
 }
 
 /** A registration. @throws UnknownClientError with what is wrong. */

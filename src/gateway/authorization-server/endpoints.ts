@@ -1,7 +1,7 @@
 import type { Provider } from 'oidc-provider';
-import { GRANTABLE_SCOPES, type Scope } from '../../core/access.ts';
+import { FRONT_END_SCOPES, type Scope } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
-import { RECORDING_RESOURCE, withoutMcpSlash } from '../../core/http/mcp-addresses.ts';
+import { FRONT_END_RESOURCE, RECORDING_RESOURCE, withoutMcpSlash } from '../../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../../core/http/messages.ts';
 import { readJson, readText } from '../../core/http/request-body.ts';
 import { sqlWithin } from '../../core/postgres/reading/sql.ts';
@@ -125,7 +125,7 @@ export class OAuthEndpoints {
       : {};
     return answerJson({
       ...(JSON.parse(answer.body) as object),
-      scopes_supported: GRANTABLE_SCOPES,
+      scopes_supported: FRONT_END_SCOPES,
       response_modes_supported: ['query'],
       client_id_metadata_document_supported: OAUTH_CLIENT_DOCUMENTS,
       ...registration,
@@ -204,6 +204,8 @@ export class OAuthEndpoints {
   /** POST `/oauth/device/authorize`: begins the authorization of a device. @throws UnknownClientError */
   async authorizeDevice(exchange: Exchange): Promise<HttpAnswer> {
     const form = only(DEVICE_PARAMETERS, await readParameters(exchange));
+    if (form.getAll('resource').includes(this.#parts.dependencies.publicUrl() + FRONT_END_RESOURCE))
+      return toHttpAnswer(refusal('invalid_target', 'front ends use the authorization code flow'));
     const answer = await this.run(exchange, async () => {
       await this.#complete(form);
       return this.#post(exchange, PATHS.deviceAuthorization, form);
@@ -351,7 +353,7 @@ const OF_OPENID = new Set(['openid', 'profile', 'email', 'offline_access']);
 
 function grantable(scope: string | null): Scope[] {
   const asked = new Set(scope?.split(' '));
-  return GRANTABLE_SCOPES.filter((each) => asked.has(each));
+  return FRONT_END_SCOPES.filter((each) => asked.has(each));
 }
 
 const only = (names: readonly string[], given: URLSearchParams): URLSearchParams =>
@@ -369,8 +371,11 @@ function repeated(body: string, form: URLSearchParams, { resource }: KnownGrant)
     ? 'invalid_target'
     : String(grantable(wanted)) !== String(grantable(scope)) && 'invalid_scope';
   if (!error) return answerOf(200, body);
-  return answerOf(400, JSON.stringify({ error, error_description: 'this refresh token was used for something else' }));
+  return refusal(error, 'this refresh token was used for something else');
 }
+
+const refusal = (error: string, description: string): NodeAnswer =>
+  answerOf(400, JSON.stringify({ error, error_description: description }));
 
 const answerOf = (status: number, body: string): NodeAnswer => ({
   status,

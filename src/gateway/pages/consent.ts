@@ -9,8 +9,8 @@ export interface AskedConsent {
   readonly action: string;
   readonly csrf: string;
   readonly clientName: string;
-  /** The host of the client's metadata document; null without one. */
-  readonly clientHost: string | null;
+  /** Who answers for the name. */
+  readonly origin: string;
   /** Where the browser is led afterwards; null for a device. */
   readonly redirectHost: string | null;
   readonly resource: string;
@@ -18,8 +18,9 @@ export interface AskedConsent {
   readonly userCode?: string;
   /** Whether the client is a program on the computer of the person. */
   readonly isLocal: boolean;
-  readonly isOwn: boolean;
   readonly scopes: readonly Scope[];
+  /** Whether the person chooses among them. */
+  readonly canChoose: boolean;
   readonly organizations: readonly { readonly id: string; readonly name: string }[];
 }
 
@@ -30,7 +31,7 @@ const DEVICE_WARNING =
 
 /** Asks a person whether a client gets a grant. */
 export function consentPage(asked: AskedConsent): HttpAnswer {
-  const { action, csrf, clientName, scopes, organizations, userCode } = asked;
+  const { action, csrf, clientName, scopes, canChoose, organizations, userCode } = asked;
   const name = escapeHtml(clientName);
   const warnings = [asked.isLocal ? LOCAL_WARNING : '', userCode === undefined ? '' : DEVICE_WARNING];
   const html = smallPage(
@@ -41,8 +42,9 @@ export function consentPage(asked: AskedConsent): HttpAnswer {
       .join('\n')}</dl>
 ${warnings.map((text) => (text === '' ? '' : `<p class="notice warn" role="note">${text}</p>`)).join('')}
 <p>${name} could do this in your name, until you disconnect it:</p>
-<ul>${scopes.map((scope) => `<li>${escapeHtml(SCOPE_DECLARATIONS[scope].description)}</li>`).join('\n')}</ul>
+${canChoose ? '' : `<ul>${scopes.map((scope) => `<li>${textOf(scope)}</li>`).join('\n')}</ul>`}
 <form method="post" action="${escapeHtml(action)}">
+  ${canChoose ? scopes.map(choiceOf).join('\n') : ''}
   <input type="hidden" name="csrf" value="${escapeHtml(csrf)}">
   ${userCode === undefined ? '' : `<input type="hidden" name="user_code" value="${escapeHtml(userCode)}">`}
   ${organizationField(organizations)}
@@ -53,10 +55,14 @@ ${warnings.map((text) => (text === '' ? '' : `<p class="notice warn" role="note"
   return answerHtml(html);
 }
 
-function facts({ clientHost, redirectHost, resource, userCode, isOwn }: AskedConsent): [string, string][] {
-  const identity = isOwn ? 'this gateway' : (clientHost ?? 'nobody: the app has registered itself');
+const textOf = (scope: Scope): string => escapeHtml(SCOPE_DECLARATIONS[scope].description);
+
+const choiceOf = (scope: Scope): string =>
+  `<label class="choice"><input type="checkbox" name="scope" value="${scope}" checked> ${textOf(scope)}</label>`;
+
+function facts({ origin, redirectHost, resource, userCode }: AskedConsent): [string, string][] {
   return [
-    ['Described by', identity],
+    ['Described by', origin],
     ...(redirectHost === null ? [] : [['Leads you to', redirectHost] satisfies [string, string]]),
     ...(userCode === undefined ? [] : [['Code on your device', userCode] satisfies [string, string]]),
     ['For the address', resource],

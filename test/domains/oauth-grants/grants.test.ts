@@ -56,6 +56,27 @@ describe('an access token', () => {
     expect(signIn.status).toBe(401);
   });
 
+  test('for front ends is accepted by GraphQL and by the REST paths of both APIs, but at no address of MCP clients', async () => {
+    const person = await gateway.createKey();
+    const { token } = await grantTo(gateway, person, { path: '/graphql' });
+    const id = randomUUID();
+    const asked = await gateway.graphql<{ viewer: { user: { databaseId: string } } }>(
+      token,
+      '{ viewer { user { databaseId } } }',
+    );
+    expect(asked.data?.viewer.user.databaseId).toBe(person.userId);
+    expect([
+      await statusOf('GET', '/v1/sessions', token),
+      await statusOf('GET', `/v1/sessions/${id}`, token),
+      await statusOf('GET', '/events/2026-03/event-definitions', token),
+    ]).toEqual([200, 404, 403]);
+    const others = [
+      ...['/mcp', '/v1/mcp', '/v1/mcp/', `/v1/mcp-connections/${id}/mcp`, `/v1/sessions/${id}/mcp`],
+      ...[`/v1/sessions/${id}/mcp/`, '/scim/v2/Users'],
+    ];
+    for (const path of others) expect([path, await statusOf('POST', path, token, INITIALIZE)]).toEqual([path, 401]);
+  });
+
   test('for recording is accepted at the paths below /v1/sessions, but at none of the endpoints for MCP clients', async () => {
     const person = await gateway.createKey();
     const scopes = ['sessions.record', 'sessions.read', 'mcp_connections.use'] as const;
@@ -78,7 +99,7 @@ describe('an access token', () => {
     };
     expect(await moved('https://other.example/mcp')).toEqual([401, 401]);
     expect(await moved(`${gateway.dependencies.publicUrl()}.example/mcp`)).toEqual([401, 401]);
-    expect(await moved(`${gateway.dependencies.publicUrl()}/graphql`)).toEqual([401, 401]);
+    expect(await moved(`${gateway.dependencies.publicUrl()}/v1/organizations`)).toEqual([401, 401]);
     expect(await moved(`${gateway.dependencies.publicUrl()}/mcp`)).toEqual([200, 401]);
   });
 
