@@ -1135,196 +1135,200 @@ export interface EventProperties {
   };
 }
 
-/** One function for each event of the plan. An occurrence is sent within `delayMs`; call `flush` before the program ends. */
-export function createEvents(options: SenderOptions) {
+/** One function for each event of the plan. */
+export interface Events {
+  /**
+   * Back-in-Stock Alert Subscribed
+   * A visitor asked to be told when a sold-out product can be had again.
+   */
+  readonly back_in_stock_alert_subscribed: (properties: EventProperties['back_in_stock_alert_subscribed'], about: Contact) => void;
+  /**
+   * Cart Shared
+   * A visitor shared the cart with somebody.
+   */
+  readonly cart_shared: (properties: EventProperties['cart_shared'], about: Contact) => void;
+  /**
+   * Cart Viewed
+   * A visitor opened the cart.
+   */
+  readonly cart_viewed: (properties: EventProperties['cart_viewed'], about: Contact) => void;
+  /**
+   * Checkout Started
+   * A visitor went from the cart to the checkout. Linked to the deal that sales keeps for the cart.
+   */
+  readonly checkout_started: (properties: EventProperties['checkout_started'], about?: MatchedRecord) => void;
+  /**
+   * Checkout Step Completed
+   * A visitor finished a step of the checkout.
+   */
+  readonly checkout_step_completed: (properties: EventProperties['checkout_step_completed'], about: Contact) => void;
+  /**
+   * Checkout Step Viewed
+   * A visitor arrived at a step of the checkout.
+   */
+  readonly checkout_step_viewed: (properties: EventProperties['checkout_step_viewed'], about: Contact) => void;
+  /**
+   * Coupon Applied
+   * A coupon was accepted for a cart.
+   */
+  readonly coupon_applied: (properties: EventProperties['coupon_applied'], about: Contact) => void;
+  /**
+   * Coupon Denied
+   * A coupon was refused.
+   */
+  readonly coupon_denied: (properties: EventProperties['coupon_denied'], about: Contact) => void;
+  /**
+   * Coupon Entered
+   * A visitor typed the code of a coupon.
+   */
+  readonly coupon_entered: (properties: EventProperties['coupon_entered'], about: Contact) => void;
+  /**
+   * Coupon Removed
+   * A visitor took a coupon out of the cart.
+   */
+  readonly coupon_removed: (properties: EventProperties['coupon_removed'], about: Contact) => void;
+  /**
+   * Order Cancelled
+   * An order was cancelled before it was shipped.
+   */
+  readonly order_cancelled: (properties: EventProperties['order_cancelled'], about?: MatchedRecord) => void;
+  /**
+   * Order Completed
+   * A customer placed an order.
+   */
+  readonly order_completed: (properties: EventProperties['order_completed'], about?: MatchedRecord) => void;
+  /**
+   * Order Refunded
+   * An order was paid back, wholly or in part. Sent by the accounting system, so there is no page or browser.
+   */
+  readonly order_refunded: (properties: EventProperties['order_refunded'], about?: MatchedRecord) => void;
+  /**
+   * Order Shipped
+   * The warehouse handed a parcel of the order to the carrier. Sent by the warehouse, so there is no page or browser.
+   */
+  readonly order_shipped: (properties: EventProperties['order_shipped'], about?: MatchedRecord) => void;
+  /**
+   * Order Updated
+   * An order was changed after it was placed.
+   */
+  readonly order_updated: (properties: EventProperties['order_updated'], about?: MatchedRecord) => void;
+  /**
+   * Payment Info Entered
+   * A visitor gave the details of a payment. Carries no card or account number.
+   */
+  readonly payment_info_entered: (properties: EventProperties['payment_info_entered'], about: Contact) => void;
+  /**
+   * Product Added
+   * A visitor put a product into the cart.
+   */
+  readonly product_added: (properties: EventProperties['product_added'], about: Contact) => void;
+  /**
+   * Product Clicked
+   * A visitor opened a product from a list.
+   */
+  readonly product_clicked: (properties: EventProperties['product_clicked'], about: Contact) => void;
+  /**
+   * Product List Filtered
+   * A visitor filtered or sorted a list of products.
+   */
+  readonly product_list_filtered: (properties: EventProperties['product_list_filtered'], about: Contact) => void;
+  /**
+   * Product List Viewed
+   * A visitor opened a category or another list of products.
+   */
+  readonly product_list_viewed: (properties: EventProperties['product_list_viewed'], about: Contact) => void;
+  /**
+   * Product Removed
+   * A visitor took a product out of the cart.
+   */
+  readonly product_removed: (properties: EventProperties['product_removed'], about: Contact) => void;
+  /**
+   * Product Reviewed
+   * A customer reviewed a product. Linked to the contact by the number of the customer account.
+   */
+  readonly product_reviewed: (properties: EventProperties['product_reviewed'], about?: MatchedContact) => void;
+  /**
+   * Product Shared
+   * A visitor shared a product with somebody.
+   */
+  readonly product_shared: (properties: EventProperties['product_shared'], about: Contact) => void;
+  /**
+   * Product Viewed
+   * A visitor looked at the page of a product.
+   */
+  readonly product_viewed: (properties: EventProperties['product_viewed'], about: Contact) => void;
+  /**
+   * Products Searched
+   * A visitor searched the catalogue.
+   */
+  readonly products_searched: (properties: EventProperties['products_searched'], about: Contact) => void;
+  /**
+   * Promotion Clicked
+   * A visitor followed a promotion.
+   */
+  readonly promotion_clicked: (properties: EventProperties['promotion_clicked'], about: Contact) => void;
+  /**
+   * Promotion Viewed
+   * A promotion came into view. Triggers workflows alone; its occurrences are not stored.
+   */
+  readonly promotion_viewed: (properties: EventProperties['promotion_viewed'], about?: Moment) => void;
+  /**
+   * Return Requested
+   * A customer asked to send goods back. Linked to the ticket that customer service keeps for the return.
+   */
+  readonly return_requested: (properties: EventProperties['return_requested'], about?: MatchedRecord) => void;
+  /**
+   * Product Added to Wishlist
+   * A visitor put a product on a wishlist.
+   */
+  readonly wishlist_product_added: (properties: EventProperties['wishlist_product_added'], about?: MatchedRecord) => void;
+  /**
+   * Wishlist Product Added to Cart
+   * A visitor moved a product from a wishlist into the cart.
+   */
+  readonly wishlist_product_added_to_cart: (properties: EventProperties['wishlist_product_added_to_cart'], about: Contact) => void;
+  /**
+   * Product Removed from Wishlist
+   * A visitor took a product off a wishlist.
+   */
+  readonly wishlist_product_removed: (properties: EventProperties['wishlist_product_removed'], about?: MatchedRecord) => void;
+}
+
+/** An occurrence is sent within `delayMs`; call `flush` before the program ends. */
+export function createEvents(options: SenderOptions): { readonly events: Events; readonly flush: Sender['flush'] } {
   const sender = createSender(options);
-  const events = {
-    /**
-     * Back-in-Stock Alert Subscribed
-     * A visitor asked to be told when a sold-out product can be had again.
-     */
-    back_in_stock_alert_subscribed: (properties: EventProperties['back_in_stock_alert_subscribed'], about: Contact) =>
-      sender.send('back_in_stock_alert_subscribed', properties, about),
-    /**
-     * Cart Shared
-     * A visitor shared the cart with somebody.
-     */
-    cart_shared: (properties: EventProperties['cart_shared'], about: Contact) =>
-      sender.send('cart_shared', properties, about),
-    /**
-     * Cart Viewed
-     * A visitor opened the cart.
-     */
-    cart_viewed: (properties: EventProperties['cart_viewed'], about: Contact) =>
-      sender.send('cart_viewed', properties, about),
-    /**
-     * Checkout Started
-     * A visitor went from the cart to the checkout. Linked to the deal that sales keeps for the cart.
-     */
-    checkout_started: (properties: EventProperties['checkout_started'], about?: MatchedRecord) =>
-      sender.send('checkout_started', properties, about),
-    /**
-     * Checkout Step Completed
-     * A visitor finished a step of the checkout.
-     */
-    checkout_step_completed: (properties: EventProperties['checkout_step_completed'], about: Contact) =>
-      sender.send('checkout_step_completed', properties, about),
-    /**
-     * Checkout Step Viewed
-     * A visitor arrived at a step of the checkout.
-     */
-    checkout_step_viewed: (properties: EventProperties['checkout_step_viewed'], about: Contact) =>
-      sender.send('checkout_step_viewed', properties, about),
-    /**
-     * Coupon Applied
-     * A coupon was accepted for a cart.
-     */
-    coupon_applied: (properties: EventProperties['coupon_applied'], about: Contact) =>
-      sender.send('coupon_applied', properties, about),
-    /**
-     * Coupon Denied
-     * A coupon was refused.
-     */
-    coupon_denied: (properties: EventProperties['coupon_denied'], about: Contact) =>
-      sender.send('coupon_denied', properties, about),
-    /**
-     * Coupon Entered
-     * A visitor typed the code of a coupon.
-     */
-    coupon_entered: (properties: EventProperties['coupon_entered'], about: Contact) =>
-      sender.send('coupon_entered', properties, about),
-    /**
-     * Coupon Removed
-     * A visitor took a coupon out of the cart.
-     */
-    coupon_removed: (properties: EventProperties['coupon_removed'], about: Contact) =>
-      sender.send('coupon_removed', properties, about),
-    /**
-     * Order Cancelled
-     * An order was cancelled before it was shipped.
-     */
-    order_cancelled: (properties: EventProperties['order_cancelled'], about?: MatchedRecord) =>
-      sender.send('order_cancelled', properties, about),
-    /**
-     * Order Completed
-     * A customer placed an order.
-     */
-    order_completed: (properties: EventProperties['order_completed'], about?: MatchedRecord) =>
-      sender.send('order_completed', properties, about),
-    /**
-     * Order Refunded
-     * An order was paid back, wholly or in part. Sent by the accounting system, so there is no page or browser.
-     */
-    order_refunded: (properties: EventProperties['order_refunded'], about?: MatchedRecord) =>
-      sender.send('order_refunded', properties, about),
-    /**
-     * Order Shipped
-     * The warehouse handed a parcel of the order to the carrier. Sent by the warehouse, so there is no page or browser.
-     */
-    order_shipped: (properties: EventProperties['order_shipped'], about?: MatchedRecord) =>
-      sender.send('order_shipped', properties, about),
-    /**
-     * Order Updated
-     * An order was changed after it was placed.
-     */
-    order_updated: (properties: EventProperties['order_updated'], about?: MatchedRecord) =>
-      sender.send('order_updated', properties, about),
-    /**
-     * Payment Info Entered
-     * A visitor gave the details of a payment. Carries no card or account number.
-     */
-    payment_info_entered: (properties: EventProperties['payment_info_entered'], about: Contact) =>
-      sender.send('payment_info_entered', properties, about),
-    /**
-     * Product Added
-     * A visitor put a product into the cart.
-     */
-    product_added: (properties: EventProperties['product_added'], about: Contact) =>
-      sender.send('product_added', properties, about),
-    /**
-     * Product Clicked
-     * A visitor opened a product from a list.
-     */
-    product_clicked: (properties: EventProperties['product_clicked'], about: Contact) =>
-      sender.send('product_clicked', properties, about),
-    /**
-     * Product List Filtered
-     * A visitor filtered or sorted a list of products.
-     */
-    product_list_filtered: (properties: EventProperties['product_list_filtered'], about: Contact) =>
-      sender.send('product_list_filtered', properties, about),
-    /**
-     * Product List Viewed
-     * A visitor opened a category or another list of products.
-     */
-    product_list_viewed: (properties: EventProperties['product_list_viewed'], about: Contact) =>
-      sender.send('product_list_viewed', properties, about),
-    /**
-     * Product Removed
-     * A visitor took a product out of the cart.
-     */
-    product_removed: (properties: EventProperties['product_removed'], about: Contact) =>
-      sender.send('product_removed', properties, about),
-    /**
-     * Product Reviewed
-     * A customer reviewed a product. Linked to the contact by the number of the customer account.
-     */
-    product_reviewed: (properties: EventProperties['product_reviewed'], about?: MatchedContact) =>
-      sender.send('product_reviewed', properties, about),
-    /**
-     * Product Shared
-     * A visitor shared a product with somebody.
-     */
-    product_shared: (properties: EventProperties['product_shared'], about: Contact) =>
-      sender.send('product_shared', properties, about),
-    /**
-     * Product Viewed
-     * A visitor looked at the page of a product.
-     */
-    product_viewed: (properties: EventProperties['product_viewed'], about: Contact) =>
-      sender.send('product_viewed', properties, about),
-    /**
-     * Products Searched
-     * A visitor searched the catalogue.
-     */
-    products_searched: (properties: EventProperties['products_searched'], about: Contact) =>
-      sender.send('products_searched', properties, about),
-    /**
-     * Promotion Clicked
-     * A visitor followed a promotion.
-     */
-    promotion_clicked: (properties: EventProperties['promotion_clicked'], about: Contact) =>
-      sender.send('promotion_clicked', properties, about),
-    /**
-     * Promotion Viewed
-     * A promotion came into view. Triggers workflows alone; its occurrences are not stored.
-     */
-    promotion_viewed: (properties: EventProperties['promotion_viewed'], about?: Moment) =>
-      sender.send('promotion_viewed', properties, about),
-    /**
-     * Return Requested
-     * A customer asked to send goods back. Linked to the ticket that customer service keeps for the return.
-     */
-    return_requested: (properties: EventProperties['return_requested'], about?: MatchedRecord) =>
-      sender.send('return_requested', properties, about),
-    /**
-     * Product Added to Wishlist
-     * A visitor put a product on a wishlist.
-     */
-    wishlist_product_added: (properties: EventProperties['wishlist_product_added'], about?: MatchedRecord) =>
-      sender.send('wishlist_product_added', properties, about),
-    /**
-     * Wishlist Product Added to Cart
-     * A visitor moved a product from a wishlist into the cart.
-     */
-    wishlist_product_added_to_cart: (properties: EventProperties['wishlist_product_added_to_cart'], about: Contact) =>
-      sender.send('wishlist_product_added_to_cart', properties, about),
-    /**
-     * Product Removed from Wishlist
-     * A visitor took a product off a wishlist.
-     */
-    wishlist_product_removed: (properties: EventProperties['wishlist_product_removed'], about?: MatchedRecord) =>
-      sender.send('wishlist_product_removed', properties, about),
+  const events: Events = {
+    back_in_stock_alert_subscribed: (...given) => sender.send('back_in_stock_alert_subscribed', ...given),
+    cart_shared: (...given) => sender.send('cart_shared', ...given),
+    cart_viewed: (...given) => sender.send('cart_viewed', ...given),
+    checkout_started: (...given) => sender.send('checkout_started', ...given),
+    checkout_step_completed: (...given) => sender.send('checkout_step_completed', ...given),
+    checkout_step_viewed: (...given) => sender.send('checkout_step_viewed', ...given),
+    coupon_applied: (...given) => sender.send('coupon_applied', ...given),
+    coupon_denied: (...given) => sender.send('coupon_denied', ...given),
+    coupon_entered: (...given) => sender.send('coupon_entered', ...given),
+    coupon_removed: (...given) => sender.send('coupon_removed', ...given),
+    order_cancelled: (...given) => sender.send('order_cancelled', ...given),
+    order_completed: (...given) => sender.send('order_completed', ...given),
+    order_refunded: (...given) => sender.send('order_refunded', ...given),
+    order_shipped: (...given) => sender.send('order_shipped', ...given),
+    order_updated: (...given) => sender.send('order_updated', ...given),
+    payment_info_entered: (...given) => sender.send('payment_info_entered', ...given),
+    product_added: (...given) => sender.send('product_added', ...given),
+    product_clicked: (...given) => sender.send('product_clicked', ...given),
+    product_list_filtered: (...given) => sender.send('product_list_filtered', ...given),
+    product_list_viewed: (...given) => sender.send('product_list_viewed', ...given),
+    product_removed: (...given) => sender.send('product_removed', ...given),
+    product_reviewed: (...given) => sender.send('product_reviewed', ...given),
+    product_shared: (...given) => sender.send('product_shared', ...given),
+    product_viewed: (...given) => sender.send('product_viewed', ...given),
+    products_searched: (...given) => sender.send('products_searched', ...given),
+    promotion_clicked: (...given) => sender.send('promotion_clicked', ...given),
+    promotion_viewed: (...given) => sender.send('promotion_viewed', ...given),
+    return_requested: (...given) => sender.send('return_requested', ...given),
+    wishlist_product_added: (...given) => sender.send('wishlist_product_added', ...given),
+    wishlist_product_added_to_cart: (...given) => sender.send('wishlist_product_added_to_cart', ...given),
+    wishlist_product_removed: (...given) => sender.send('wishlist_product_removed', ...given),
   };
   return { events, flush: sender.flush };
 }

@@ -11,11 +11,13 @@ export function printTypes(plan: Plan): string {
     HEADER,
     ...(usesDefaults ? [defaultProperties()] : []),
     `/** The properties of each event. */\nexport interface EventProperties {\n${events.map(propertiesOf).join('')}}`,
-    `/** One function for each event of the plan. An occurrence is sent within \`delayMs\`; call \`flush\` before the program ends. */
-export function createEvents(options: SenderOptions) {
+    `/** One function for each event of the plan. */\nexport interface Events {\n${events.map(functionOf).join('')}}`,
+    // Its type is written out for `isolatedDeclarations`.
+    `/** An occurrence is sent within \`delayMs\`; call \`flush\` before the program ends. */
+export function createEvents(options: SenderOptions): { readonly events: Events; readonly flush: Sender['flush'] } {
   const sender = createSender(options);
-  const events = {
-${events.map(functionOf).join('')}  };
+  const events: Events = {
+${events.map(({ name }) => `    ${name}: (...given) => sender.send('${name}', ...given),\n`).join('')}  };
   return { events, flush: sender.flush };
 }`,
     // Its first comment is for this repository.
@@ -62,8 +64,7 @@ function typeOf(type: PlannedProperty['type'], options: readonly { readonly valu
 
 function functionOf({ name, label, description, primaryObject, customMatchingId }: PlannedEvent): string {
   const about = aboutOf(primaryObject, customMatchingId !== undefined);
-  return `${comment([label, description], '    ')}    ${name}: (properties: EventProperties['${name}'], ${about}) =>
-      sender.send('${name}', properties, about),\n`;
+  return `${comment([label, description], '  ')}  readonly ${name}: (properties: EventProperties['${name}'], ${about}) => void;\n`;
 }
 
 /** What identifies the record of an occurrence. */
