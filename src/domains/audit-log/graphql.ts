@@ -106,6 +106,8 @@ function actorOf({
     : null;
 }
 
+const DATABASE_ID = 'The id of the entry in the database; `node` finds no entries of version 1.0 by it.';
+
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   description:
     'An audit log entry: an operation that changed something, stored in the same transaction as the change. With `refusal` it is a refused attempt with a known API key; at most one is recorded a minute for each key and reason.',
@@ -114,10 +116,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   stored: { table: 'audit_entry', datedKey: (moment) => `${moment} || ':' || t.id` },
   load: (context, keys, selected) => readAuditEntries(context, keys.flatMap(entryKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', {
-      type: 'DatabaseId',
-      description: 'The id of the entry in the database; `node` finds no entries of version 1.0 by it.',
-    }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: DATABASE_ID }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
     source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
     operation: t.exposeString('operation', { description: TEXTS.operation }),

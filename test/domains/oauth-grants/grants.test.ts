@@ -70,10 +70,8 @@ describe('an access token', () => {
       await statusOf('GET', `/v1/sessions/${id}`, token),
       await statusOf('GET', '/events/2026-03/event-definitions', token),
     ]).toEqual([200, 404, 403]);
-    const others = [
-      ...['/mcp', '/v1/mcp', '/v1/mcp/', `/v1/mcp-connections/${id}/mcp`, `/v1/sessions/${id}/mcp`],
-      ...[`/v1/sessions/${id}/mcp/`, '/scim/v2/Users'],
-    ];
+    const ofConnections = [`/v1/mcp-connections/${id}/mcp`, `/v1/sessions/${id}/mcp`, `/v1/sessions/${id}/mcp/`];
+    const others = ['/mcp', '/v1/mcp', '/v1/mcp/', '/scim/v2/Users', ...ofConnections];
     for (const path of others) expect([path, await statusOf('POST', path, token, INITIALIZE)]).toEqual([path, 401]);
   });
 
