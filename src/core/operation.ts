@@ -13,6 +13,7 @@ import type { Backlog } from './backlog.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { ToolCallAudit } from './tool-call-audit.ts';
 import type { Timing } from './timing.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Caches } from './caches.ts';
 import type { McpObserver } from './mcp-observer.ts';
@@ -38,6 +39,7 @@ export type Services = Pick<
   | 'settleChanges'
   | 'toolCallAudit'
   | 'observeToolCall'
+  | 'traced'
   | 'now'
   | 'storedNow'
   | 'hasOlderProcess'
@@ -92,6 +94,8 @@ export class OperationContext {
   readonly toolCallAudit: ToolCallAudit;
   /** Counts a call of a tool of an MCP connection that has ended. */
   readonly observeToolCall: (call: { readonly outcome: ToolCallOutcome; readonly seconds: number }) => void;
+  /** Runs work within a span, if tracing is enabled. */
+  readonly traced: Tracing['span'];
   /** Only for subscriptions. */
   readonly resumption: Resumption | undefined;
   readonly requestId: string;
@@ -139,6 +143,7 @@ export class OperationContext {
     this.toDomainError = parts.toDomainError;
     this.toolCallAudit = parts.toolCallAudit;
     this.observeToolCall = parts.observeToolCall;
+    this.traced = parts.traced;
     this.resumption = parts.resumption;
     this.requestId = parts.requestId;
     this.requestIdOrigin = parts.requestIdOrigin;

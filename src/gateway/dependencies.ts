@@ -26,7 +26,7 @@ import { DatabaseHealth } from '../core/postgres/health/database-health.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/health/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
 import { type Run, type Sql, StatementSql, runOn } from '../core/postgres/reading/sql.ts';
-import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
+import { type Tracing, traceStatements, traced } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/concurrency.ts';
 import { createPools } from '../core/pools.ts';
 import { feedEntriesOf } from '../domains/feed/public.ts';
@@ -133,6 +133,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     database,
     notifier,
     metrics,
+    tracing,
     outbound,
     timing,
     bounds,
@@ -168,14 +169,14 @@ export async function createDependencies(options: DependencyOptions): Promise<De
 
 interface ServiceParts extends Pick<
   Dependencies,
-  'sql' | 'database' | 'notifier' | 'metrics' | 'outbound' | 'timing' | 'bounds' | 'now' | 'publicUrl'
+  'sql' | 'database' | 'notifier' | 'metrics' | 'tracing' | 'outbound' | 'timing' | 'bounds' | 'now' | 'publicUrl'
 > {
   readonly storedNow: NonNullable<DependencyOptions['storedNow']>;
 }
 
 /** What all requests share. */
 function openServices({ config, secrets, log }: DependencyOptions, parts: ServiceParts) {
-  const { sql, database, notifier, metrics, outbound, timing, bounds, now, storedNow, publicUrl } = parts;
+  const { sql, database, notifier, metrics, tracing, outbound, timing, bounds, now, storedNow, publicUrl } = parts;
   return {
     notifier,
     appendQueue: createKeyedQueue(),
@@ -183,6 +184,7 @@ function openServices({ config, secrets, log }: DependencyOptions, parts: Servic
     settleChanges: (userIds) => settleChanges(sql, userIds),
     toolCallAudit: createToolCallAudit(sql),
     observeToolCall: ({ outcome, seconds }) => metrics.toolCalls.observe({ outcome }, seconds),
+    traced: (options, work) => traced(tracing, options, work),
     now,
     storedNow: () => storedNow(sql),
     hasOlderProcess: searchOlderProcesses(config, database),

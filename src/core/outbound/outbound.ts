@@ -54,7 +54,8 @@ export interface OutboundOptions {
 
 export type ObserveExchange = <Answer extends { readonly status: number }>(
   request: { readonly method: string; readonly host: string },
-  run: () => Promise<Answer>,
+  /** Sends the request, with these headers beside its own. */
+  run: (headers: Readonly<Record<string, string>>) => Promise<Answer>,
 ) => Promise<Answer>;
 
 /** One unit of work: requests with a common deadline. */
@@ -134,7 +135,7 @@ class CheckedOutbound implements Outbound {
     connectTimeoutMs = 10_000,
     totalTimeoutMs = 30_000,
     maxBytes = 1024 * 1024,
-    observe = (_, run) => run(),
+    observe = (_, run) => run({}),
   }: OutboundOptions) {
     this.totalTimeoutMs = totalTimeoutMs;
     this.allowsPrivateNetwork = allowPrivateNetwork;
@@ -157,14 +158,20 @@ class CheckedOutbound implements Outbound {
       fetch: (url, init = {}, { maxBytes = this.#maxBytes } = {}) => {
         const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
         const limits = { deadline: signal, budget, maxBytes };
-        return this.#observe({ method: init.method ?? 'GET', host }, () => this.#follow(url, init, limits));
+        return this.#observe({ method: init.method ?? 'GET', host }, (more) => {
+          const headers = new Headers(init.headers);
+          for (const [name, value] of Object.entries(more)) headers.set(name, value);
+          return this.#follow(url, { ...init, headers }, limits);
+        });
       },
     };
   }
 
   stream(given: string, request: StreamRequest): Promise<StreamedAnswer> {
     const { host } = URL.canParse(given) ? new URL(given) : { host: '' };
-    return this.#observe({ method: request.method, host }, () => this.#stream(given, request));
+    return this.#observe({ method: request.method, host }, (more) =>
+      this.#stream(given, { ...request, headers: { ...request.headers, ...more } }),
+    );
   }
 
   async #stream(given: string, request: StreamRequest): Promise<StreamedAnswer> {

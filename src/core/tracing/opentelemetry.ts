@@ -25,6 +25,7 @@ const NAME = 'workspace-gateway';
 const EXPORT_MS = 10_000;
 
 const propagator = new W3CTraceContextPropagator();
+const setter = { set: (headers: Record<string, string>, name: string, value: string) => void (headers[name] = value) };
 const getter = { keys: () => [], get: (headers: HttpHeaders, name: string) => headers.get(name) ?? undefined };
 
 /**
@@ -46,8 +47,9 @@ export function startTracing(
       if (inner && !active) return work(undefined);
       const within = parent ? propagator.extract(ROOT_CONTEXT, parent, getter) : (active ?? ROOT_CONTEXT);
       const span = tracer.startSpan(name, { kind: KINDS[kind], attributes }, within);
-      const handle = handleOf(span);
-      return current.run(trace.setSpan(within, span), async () => {
+      const below = trace.setSpan(within, span);
+      const handle = handleOf(span, below);
+      return current.run(below, async () => {
         try {
           return await work(handle);
         } catch (error) {
@@ -79,8 +81,13 @@ function createProvider(endpoint: string, log: Pick<Logger, 'warn'>): TracerProv
   });
 }
 
-const handleOf = (span: OpenTelemetrySpan): Span => ({
+const handleOf = (span: OpenTelemetrySpan, context: Context): Span => ({
   traceId: span.spanContext().traceId,
+  get context() {
+    const headers: Record<string, string> = {};
+    propagator.inject(context, headers, setter);
+    return headers;
+  },
   set: (more) => void span.setAttributes(more),
   rename: (better) => void span.updateName(better),
   fail: (type) => {

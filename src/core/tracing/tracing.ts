@@ -27,6 +27,8 @@ export interface SpanOptions {
 
 export interface Span {
   readonly traceId: string;
+  /** `traceparent` and `tracestate` for what is sent, whose parent the span is (W3C Trace Context). */
+  readonly context: Readonly<Record<string, string>>;
   /** Adds attributes that are known only now. */
   set(attributes: Readonly<Record<string, string | number>>): void;
   rename(name: string): void;
@@ -40,6 +42,13 @@ export const traced = <Result>(
   options: SpanOptions,
   work: (span: Span | undefined) => Promise<Result>,
 ): Promise<Result> => (tracing ? tracing.span(options, work) : work(undefined));
+
+/** The attributes of a call of a tool (OpenTelemetry's conventions for MCP and for tools). */
+export const toolAttributes = (name: string) => ({
+  'mcp.method.name': 'tools/call',
+  'gen_ai.operation.name': 'execute_tool',
+  'gen_ai.tool.name': name,
+});
 
 /** Traces each statement on the connections of a pool, with a span that is named by its verb and table. */
 export function traceStatements(pool: Pool, tracing: Tracing): void {

@@ -15,7 +15,7 @@ import {
   countCall,
   countStream,
 } from './server-call.ts';
-import { type CallRecord, beginRecord, mayHaveRun } from './tool-call.ts';
+import { type CallRecord, beginRecord, mayHaveRun, tracedCall } from './tool-call.ts';
 import { memberOf } from '../../core/text/json-scanner.ts';
 import type { UsedApproval } from '../tool-approvals/public.ts';
 import { decideCall, withDecisions } from './tool-decision.ts';
@@ -116,7 +116,8 @@ async function answerExchange({ body, request, ...given }: Passed): Promise<Http
       if (!decided.isAllowed) throw refusedCall(message);
     } else if (message ? message.method === 'tools/list' : isStream)
       call = { ...call, connection: await withDecisions(call) };
-    const answer = await sendUpstream(call, { method: methodOf(request), headers, body: message && body });
+    const send = () => sendUpstream(call, { method: methodOf(request), headers, body: message && body });
+    const answer = await (record ? tracedCall(call, message?.params['name'], send) : send());
     // Also at a server that has no sessions, and therefore does not know what is meant.
     if (message?.method === CANCELED) cancelCall(context, nameOf(call, message.params['requestId']));
     return await answerOf(call, answer, { record, approval });

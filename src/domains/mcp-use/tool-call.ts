@@ -12,6 +12,7 @@ import { AuthorizationRequiredError, UpstreamError } from './errors.ts';
 import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';
 import { DomainError, TooManyAtOnceError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { type Span, toolAttributes } from '../../core/tracing/tracing.ts';
 import { TOOL_CALL_TARGET } from '../../core/tool-call-audit.ts';
 import { appendSessionEvents, appendSessionEventsInput } from '../session-events/public.ts';
 
@@ -197,6 +198,17 @@ async function givingBack<Result>(approval: UsedApproval | undefined, run: () =>
   }
 }
 
+/** Runs the call of a tool within a span, with the attributes of OpenTelemetry's conventions for MCP and for tools. */
+export function tracedCall<Result>(
+  { context, connection }: Call,
+  tool: unknown,
+  run: (span: Span | undefined) => Promise<Result>,
+): Promise<Result> {
+  const name = cutName(tool);
+  const attributes = { ...toolAttributes(name), 'server.address': new URL(connection.serverUrl).host };
+  return context.traced({ name: `tools/call ${name}`, kind: 'client', attributes }, run);
+}
+
 async function callTool(
   call: Call,
   { tool, params, id, onNotification }: ToolCall,
@@ -204,17 +216,23 @@ async function callTool(
 ): Promise<ToolResponse> {
   let hasBegun = false;
   try {
-    return await inSession(call, async (session) => {
-      const headers = await parameterHeaders(call, session, tool, params['arguments']);
-      const named = { ...params, name: tool };
-      const options = { headers, onNotification, ...(id !== undefined && { id }) };
-      hasBegun = true;
-      try {
-        return { ...(await session.request('tools/call', named, options)), isModern: session.isModern };
-      } catch (error) {
-        hasBegun = !(error instanceof SessionLost);
-        throw error;
-      }
+    return await tracedCall(call, tool, async (span) => {
+      const response = await inSession(call, async (session) => {
+        const headers = await parameterHeaders(call, session, tool, params['arguments']);
+        const meta = isObject(params['_meta']) ? params['_meta'] : {};
+        const named = { ...params, name: tool, ...(span && { _meta: { ...meta, ...span.context } }) };
+        const options = { headers, onNotification, ...(id !== undefined && { id }) };
+        hasBegun = true;
+        try {
+          return { ...(await session.request('tools/call', named, options)), isModern: session.isModern };
+        } catch (error) {
+          hasBegun = !(error instanceof SessionLost);
+          throw error;
+        }
+      });
+      const outcome = outcomeOf(response);
+      if (outcome !== 'OK') span?.fail(outcome === 'TOOL_ERROR' ? 'tool_error' : outcome);
+      return response;
     });
   } catch (error) {
     if (hasBegun && mayHaveRun(error)) call.context.onUnknownOutcome?.();

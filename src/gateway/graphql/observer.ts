@@ -72,8 +72,9 @@ function observedOf(schema: GraphQLSchema, document: DocumentNode, operation: Op
   const fields = Array.from(rootFields, ([key, name]) => ({ key, field: `${root}.${name}` }));
   const names = [...new Set(rootFields.values())];
   const name = `${type} ${names.slice(0, MAX_NAMED).join(',')}`;
+  const given = operation.name && { 'graphql.operation.name': operation.name.value };
   return {
-    span: { name, kind: 'internal', attributes: { 'graphql.operation.type': type } },
+    span: { name, kind: 'internal', attributes: { 'graphql.operation.type': type, ...given } },
     fields,
     deprecated: deprecatedFieldsIn(schema, document),
   };

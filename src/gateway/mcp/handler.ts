@@ -3,6 +3,7 @@ import { mcpServer } from '../../core/mcp-packages.ts';
 import type { ExecutionResult } from 'graphql';
 import { type Actor, requireScopes } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
+import { toolAttributes } from '../../core/tracing/tracing.ts';
 import { isObject } from '../../core/is-object.ts';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import { readJson } from '../../core/http/request-body.ts';
@@ -80,7 +81,9 @@ function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
         mcpServer().ProtocolErrorCode.InvalidParams,
         `unknown tool: ${params.name.slice(0, 100)}`,
       );
-    return callTool(tool, argumentsIn(call.message), call, { run, maxBytes });
+    const { name } = tool.listed;
+    const span = { name: `tools/call ${name}`, kind: 'internal', attributes: toolAttributes(name) } as const;
+    return call.operation.traced(span, () => callTool(tool, argumentsIn(call.message), call, { run, maxBytes }));
   });
   return server;
 }

@@ -41,10 +41,13 @@ export const observeOutbound =
       tracing,
       { name: method, kind: 'client', attributes: { 'http.request.method': method, 'server.address': host } },
       (span) =>
-        timed(send, (seconds, end) => {
-          if ('result' in end) span?.set({ 'http.response.status_code': end.result.status });
-          metrics.outbound.observe({ outcome: outcomeOf(end) }, seconds);
-        }),
+        timed(
+          () => send(span?.context ?? {}),
+          (seconds, end) => {
+            if ('result' in end) span?.set({ 'http.response.status_code': end.result.status });
+            metrics.outbound.observe({ outcome: outcomeOf(end) }, seconds);
+          },
+        ),
     );
 
 function outcomeOf(end: { result: { readonly status: number } } | { error: unknown }): string {

@@ -330,7 +330,7 @@ describe('limits', () => {
       allowPrivateNetwork: true,
       observe: (request, run) => {
         seen.push(request);
-        return run();
+        return run({});
       },
     });
     victim.handler = (_, response) => response.end('ok');

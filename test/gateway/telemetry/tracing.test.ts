@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { MODERN_META, answering, modernHeaders, toolCall, useFixtureOf } from '../../support/fixtures/mcp-use.ts';
+import { mcpHandler } from '../../support/peers/mcp-server.ts';
 import { append, createSession, eventsOf, tail } from '../../support/fixtures/sessions.ts';
 
 /** A span of OTLP in JSON (opentelemetry-proto, trace.proto). */
@@ -174,7 +176,7 @@ test('the trace of a GraphQL request contains its operation; concurrent requests
   expect(received.map((one) => one.text).join('')).not.toContain('canary');
 });
 
-test('a request to another server is a span with its host and status, and no traceparent is sent to that server', async () => {
+test('a request to another server is a span with its host and status, which is the parent of what that server does', async () => {
   const { key } = await gateway.createKey();
   const seen: (string | undefined)[] = [];
   const remote = createServer((incoming, outgoing) => {
@@ -199,8 +201,46 @@ test('a request to another server is a span with its host and status, and no tra
     expect(call.parentSpanId).toBe(operation?.spanId);
     expect([attribute(call, 'server.address'), attribute(call, 'http.response.status_code')]).toEqual([host, 500]);
   }
-  expect(new Set(seen)).toEqual(new Set([undefined]));
+  expect(seen).toEqual(calls.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
   expect(received.map((one) => one.text).join('')).not.toContain('canary');
+});
+
+test('the call of a tool is a span of the conventions, made by the gateway or passed through, and the server gets it as its parent', async () => {
+  const fixture = await useFixtureOf(gateway, '');
+  const { peer, key, connectionId } = fixture;
+  const seen: { header: string | undefined; meta: unknown }[] = [];
+  const others = mcpHandler();
+  peer.handler = (request, response) => {
+    if (request.headers['mcp-method'] !== 'tools/call') return others(request, response);
+    void text(request).then((body) => {
+      const { id, params } = JSON.parse(body) as { id: number; params: { _meta?: { traceparent?: string } } };
+      seen.push({ header: request.headers.traceparent?.toString(), meta: params._meta?.traceparent });
+      const result = { resultType: 'complete', content: [], isError: true };
+      answering(JSON.stringify({ jsonrpc: '2.0', id, result }))(request, response);
+    });
+  };
+  const path = `/v1/mcp-connections/${connectionId}`;
+  const made = await gateway.rest('POST', `${path}/tool-calls`, { key, body: { name: 'add' }, headers: traced });
+  const headers = { ...modernHeaders('tools/call', 'add'), traceparent: `00-${TRACE}-${PARENT}-01` };
+  const body = { ...toolCall('add'), params: { name: 'add', arguments: {}, _meta: MODERN_META } };
+  const passed = await gateway.rest('POST', `${path}/mcp`, { key, body, headers });
+  expect([made.status, passed.status]).toEqual([200, 200]);
+  const ours = (await spans()).filter(({ traceId }) => traceId === TRACE);
+  await fixture.stop();
+  const calls = ours.filter(({ name }) => name === 'tools/call add');
+  expect(calls).toHaveLength(2);
+  for (const call of calls)
+    expect(Object.fromEntries(call.attributes.map(({ key: name }) => [name, attribute(call, name)]))).toMatchObject({
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'add',
+      'server.address': new URL(peer.origin).host,
+    });
+  expect(attribute(calls[0], 'error.type')).toBe('tool_error');
+  const spanOf = (header: string | undefined) => ours.find(({ spanId }) => header === `00-${TRACE}-${spanId}-01`);
+  expect(seen.map(({ header }) => spanOf(header)?.parentSpanId)).toEqual(calls.map(({ spanId }) => spanId));
+  // A body that is passed through stays as it is.
+  expect(seen.map(({ meta }) => meta)).toEqual([`00-${TRACE}-${calls[0]?.spanId}-01`, undefined]);
 });
 
 test('the span of a live tail ends when its answer begins; later reads are not traced', async () => {
