@@ -140,7 +140,7 @@ const DOCUMENTED = {
   required: ['type'],
   additionalProperties: true,
   description:
-    'The data of the event, at most 1 MiB as JSON, with the fields that are documented for reading events. Other fields are stored unchanged.',
+    'The data of the event, at most 1 MiB as JSON, with the fields that are documented for reading events. Other fields are stored unchanged. `usage` has the amounts that are added, with their `model`, or the part of each in `costUsd` by name in `costByModel`.',
 };
 
 interface EventJson {
