@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import axe, { type ImpactValue, type RunOptions } from 'axe-core';
 import { type Browser, type BrowserContext, type Locator, type Page, chromium } from 'playwright-core';
@@ -36,9 +37,13 @@ const WAIT_MS = 240_000;
 /** A name of this machine, whose pages the browser does not trust, because they are neither https nor on localhost. */
 export const HOST_NAME = 'gateway.test';
 
+/** The packages of Debian. The shell has no window, and needs less CPU. */
+const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
+const program = process.env['CHROMIUM'] ?? PROGRAMS.find((path) => existsSync(path)) ?? 'chromium';
+
 /** One Chromium for all files of a worker. It can connect only to loopback. */
 const inChromium = test
-  .extend('executablePath', { scope: 'worker' }, process.env['CHROMIUM'] ?? '/usr/bin/chromium')
+  .extend('executablePath', { scope: 'worker' }, program)
   .extend('chromium', { scope: 'worker' }, async ({ executablePath }, { onCleanup }) => {
     const quiet = [
       '--disable-quic',
