@@ -119,7 +119,7 @@ describe('an authorization request', () => {
   test('names one resource of this gateway', async () => {
     for (const resource of [
       'https://other.example/mcp',
-      `${BASE}/graphql`,
+      `${BASE}/v1/organizations`,
       `${BASE}/`,
       `${BASE}/v1/users/me`,
       `${BASE}.evil.example/mcp`,
