@@ -14,7 +14,7 @@ create temporary table placement (name text primary key, kind text not null) on 
 insert into placement values
   -- On every node: foreign keys lead to them, and each statement that makes a change checks the rights of the caller (has_authority).
   ('user_account', 'reference'), ('organization', 'reference'), ('api_key', 'reference'), ('membership', 'reference'),
-  ('suspended_membership', 'reference'), ('scim_user', 'reference'),
+  ('suspended_membership', 'reference'), ('former_membership', 'reference'), ('scim_user', 'reference'),
   -- It is found by the time of its refresh and by its owner, and joined with sessions.
   ('mcp_connection', 'reference'),
   -- Rows of one organization, together on one node.

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { createSession } from '../support/fixtures/sessions.ts';
 import { suspendMember } from '../support/fixtures/suspended-members.ts';
 import { accessibilityFindings, overflowOf, startSite } from '../support/processes/browser.ts';
+import { runJobs } from '../support/processes/jobs.ts';
 
 /** Administrators change the rules of their organization, roles, and suspended people on the page of the members. */
 
@@ -44,4 +46,37 @@ test('a member becomes a viewer, who is offered nothing that changes; a suspende
   const { page: other } = await site.open('/members', { key: member.key });
   await other.getByRole('row').filter({ hasText: email }).waitFor();
   expect(await other.getByRole('button', { name: /Invite|Make|Remove/ }).count()).toBe(0);
+});
+
+test('somebody who was removed is found by name, with what they did, and is erased', async () => {
+  const admin = await site.createKey();
+  const member = await site.createKey({ organization: admin.organization, role: 'member' });
+  const stays = await site.createKey({ organization: admin.organization, role: 'member' });
+  await createSession(site, member.key, { title: 'Private plan', visibility: 'PRIVATE' });
+  const { page, problems } = await site.open('/members', { key: admin.key });
+  const row = page.getByRole('row').filter({ hasText: member.email });
+  const erase = row.getByRole('button', { name: 'Erase…' });
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  const former = page.getByRole('table', { name: 'Former members' });
+  await former.getByText(member.email).waitFor();
+  await page.getByLabel('Search').fill(member.email);
+  await page.getByText(stays.email).waitFor({ state: 'detached' });
+  expect([await row.count(), await accessibilityFindings(page), await overflowOf(page)]).toEqual([1, [], 0]);
+  await row.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByText('Private plan').waitFor();
+  await page.getByText(`Created by: ${member.email} (left)`).waitFor();
+  await page.goBack();
+  await row.getByRole('link', { name: 'Audit log' }).click();
+  await page.getByText(`By: ${member.email} (left)`).waitFor();
+  await page.getByRole('row').filter({ hasText: 'Private plan' }).waitFor();
+  await page.goBack();
+  await erase.click();
+  await page.getByRole('dialog').getByLabel(`Type ${member.email}`).fill(member.email);
+  await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click();
+  await page.getByText('The deletion was requested.').waitFor();
+  await runJobs(site);
+  await page.reload();
+  await row.waitFor({ state: 'detached' });
+  expect(problems).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { createGroup } from '../support/fixtures/groups.ts';
+import { LEAVE, mutateOrganization } from '../support/fixtures/organizations.ts';
 import { suspendMember } from '../support/fixtures/suspended-members.ts';
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -74,6 +75,8 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
      select organization_id, user_id, 'Kept', 'kept', '{}', now(), now() from suspended_membership where user_id = $1`,
     [suspendedId],
   );
+  const left = await gateway.createKey({ organization: kept.slug });
+  await mutateOrganization(gateway, left.key, LEAVE, {});
   const weak = await gateway.createKey({ scopes: ['social'] });
   await gateway.rest('POST', '/v1/sessions', { key: weak.key, body: { title: 'Refused' } });
   const { email } = await gateway.createKey();

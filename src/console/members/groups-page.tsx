@@ -96,7 +96,7 @@ function EditGroup({ group, onDone, onClose }: EditGroupProps) {
 
 function MembersField() {
   const [{ value, set, id, ...rest }, below] = useField<readonly string[]>('memberIds');
-  const { rows } = useAllPages('GroupChoices', { first: 100 }, ({ viewer }) => viewer.organization?.members);
+  const { rows } = useAllPages('People', { first: 100 }, ({ viewer }) => viewer.organization?.members);
   const accounts = usePages('ServiceAccounts', { first: 100 }, ({ viewer }) => viewer.organization?.serviceAccounts);
   const choices = [...rows.map(({ user }) => user), ...accounts.rows.map((account) => ({ ...account, email: null }))];
   const toggle = (each: string) => set(value.includes(each) ? value.filter((one) => one !== each) : [...value, each]);

@@ -1,5 +1,7 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useAdministration } from '../parts/caller.ts';
+import { FormerMembers } from './former-members.tsx';
+import { Filters, InputField, useFilter, useSettled } from '../parts/filters.tsx';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
@@ -21,7 +23,9 @@ const HEAD_OF_ADMINISTRATORS = ['Member', 'Role', 'Joined', 'Last seen', ''];
 
 export function MembersPage() {
   const isAdministrator = useAdministration();
-  const list = usePages('Members', { first: 50, isAdministrator }, ({ viewer }) => {
+  const [search, setSearch] = useFilter('search');
+  const filter = { search: useSettled(search) || null };
+  const list = usePages('Members', { first: 50, filter, isAdministrator }, ({ viewer }) => {
     const members = viewer.organization?.members;
     return members && { nodes: members.edges, pageInfo: members.pageInfo };
   });
@@ -37,14 +41,18 @@ export function MembersPage() {
   return (
     <PageFrame title="Members" intro="People join by accepting an invitation.">
       {mayChange && <Invitations joinings={joinings} />}
+      <Filters>
+        <InputField label="Search" value={search} onChange={setSearch} />
+      </Filters>
       <List
         label="Members"
         list={list}
-        row={(row: Row) => rowOf(row, mayChange && { isOwn: row.node.user.id === own?.user?.id }, list.reload)}
-        empty="There are no members that you may see."
+        row={(row: Row) => rowOf(row, mayChange && { isOwn: row.node.user.id === own?.user?.id }, changed)}
+        empty={search ? 'No member matches this.' : 'There are no members that you may see.'}
         head={isAdministrator ? HEAD_OF_ADMINISTRATORS : HEAD}
       />
-      {mayChange && <SuspendedMembers onDone={changed} />}
+      {mayChange && <SuspendedMembers filter={filter} onDone={changed} />}
+      {mayChange && <FormerMembers filter={filter} round={joinings} />}
       {mayChange && <ServiceAccounts />}
       {own?.organization && <Membership organization={own.organization} onDone={membership.reload} />}
       {mayChange && <Rules />}

@@ -7,17 +7,23 @@ const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error kin
 
 /** The operations about members, invitations, organizations and the own account. */
 export const PEOPLE_OPERATIONS = {
-  Members: `query Members($first: Int!, $after: String, $isAdministrator: Boolean!) {
+  Members: `query Members($first: Int!, $after: String, $filter: OrganizationMemberFilter, $isAdministrator: Boolean!) {
     viewer { organization { id
-      members(first: $first, after: $after) {
+      members(first: $first, after: $after, filter: $filter) {
         edges { role node { joinedAt lastSeenAt @include(if: $isAdministrator) user { id databaseId name email } } }
         pageInfo { hasNextPage endCursor }
       }
     } }
   }`,
 
-  SuspendedMembers: `query SuspendedMembers($first: Int!, $after: String) {
-    viewer { organization { id suspendedMembers(first: $first, after: $after) {
+  FormerMembers: `query FormerMembers($first: Int!, $after: String, $filter: FormerMemberFilter) {
+    viewer { organization { id formerMembers(first: $first, after: $after, filter: $filter) {
+      nodes { userId userDatabaseId label leftAt } pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  SuspendedMembers: `query SuspendedMembers($first: Int!, $after: String, $filter: OrganizationMemberFilter) {
+    viewer { organization { id suspendedMembers(first: $first, after: $after, filter: $filter) {
       nodes { role suspendedAt user { id databaseId name email } }
       pageInfo { hasNextPage endCursor }
     } } }
@@ -35,12 +41,6 @@ export const PEOPLE_OPERATIONS = {
       nodes { id name externalName isManagedBySCIM updatedAt
         members(first: 100) { totalCount nodes { ... on User { id name email } ... on ServiceAccount { id displayName } } } }
       pageInfo { hasNextPage endCursor }
-    } } }
-  }`,
-
-  GroupChoices: `query GroupChoices($first: Int!, $after: String) {
-    viewer { organization { id members(first: $first, after: $after) {
-      nodes { user { id name email } } pageInfo { hasNextPage endCursor }
     } } }
   }`,
 

@@ -60,8 +60,8 @@ function ErasePerson({ user, onDone, onClose }: PersonProps & DialogProps) {
       onClose={onClose}
     >
       <p>
-        The private sessions of “{personOf(user)}” in this organization are deleted, except held ones. Their membership
-        and public sessions stay. This cannot be undone.
+        The private sessions of “{personOf(user)}” in this organization are deleted, except held ones. A membership and
+        public sessions stay. This cannot be undone.
       </p>
       <CheckField
         name="account"

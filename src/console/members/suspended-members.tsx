@@ -8,9 +8,18 @@ type Row = NonNullable<Organization['suspendedMembers']>['nodes'][number];
 
 const HEAD = ['Suspended', 'Role', 'Since', ''];
 
+interface Props {
+  readonly filter: { readonly search: string | null };
+  readonly onDone: () => void;
+}
+
 /** The people whom the identity provider has suspended. `onDone` follows a reactivation. */
-export function SuspendedMembers({ onDone }: { readonly onDone: () => void }) {
-  const list = usePages('SuspendedMembers', { first: 50 }, ({ viewer }) => viewer.organization?.suspendedMembers);
+export function SuspendedMembers({ filter, onDone }: Props) {
+  const list = usePages(
+    'SuspendedMembers',
+    { first: 50, filter },
+    ({ viewer }) => viewer.organization?.suspendedMembers,
+  );
   if (list.rows.length === 0) return null;
   const changed = () => {
     list.reload();

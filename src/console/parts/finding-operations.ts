@@ -32,9 +32,16 @@ export const FINDING = {
     tools: usageReport(from: $from, before: $until, groupBy: TOOL) { rows { key } }
   } } }`,
 
-  People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id
-    members(first: 100) { nodes { user { id databaseId name email } } }
-    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { id databaseId displayName } }
+  People: `query People($first: Int!, $after: String) {
+    viewer { organization { id members(first: $first, after: $after) {
+      nodes { user { id databaseId name email } } pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  OtherActors: `query OtherActors($isAdministrator: Boolean!) { viewer { user { id } organization { id
+    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { databaseId displayName } }
+    suspendedMembers(first: 100) @include(if: $isAdministrator) { nodes { user { databaseId name email } } }
+    formerMembers(first: 100) @include(if: $isAdministrator) { nodes { userDatabaseId label } }
   } } }`,
 
   History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {

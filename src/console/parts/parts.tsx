@@ -93,7 +93,7 @@ type Author =
 
 export function personOf(author: Author): string {
   if (author && 'displayName' in author) return `${author.displayName} (service account)`;
-  return author?.name ?? author?.email ?? 'deleted account';
+  return author?.name ?? author?.email ?? 'no longer a member';
 }
 
 export function Faults({ faults }: { readonly faults: readonly Fault[] }) {

@@ -24,6 +24,26 @@ const SuspendedMembershipSchema = defineEntity({
 export class SuspendedMembership extends SuspendedMembershipSchema.class {}
 SuspendedMembershipSchema.setClass(SuspendedMembership);
 
+const FormerMembershipSchema = defineEntity({
+  name: 'FormerMembership',
+  tableName: 'former_membership',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    user: () => p.manyToOne(User).primary().deleteRule('cascade'),
+    /** Name and address of that time. Null, like the time, for somebody who left before they were kept. */
+    label: p.text().nullable(),
+    leftAt: p.datetime().nullable(),
+  },
+  indexes: [
+    { name: 'former_membership_user_index', properties: ['user'] },
+    { name: 'former_membership_left_index', properties: ['organization', 'leftAt', 'user'] },
+  ],
+});
+
+/** The last membership of somebody that has ended. It stays when they come back. */
+export class FormerMembership extends FormerMembershipSchema.class {}
+FormerMembershipSchema.setClass(FormerMembership);
+
 const ScimUserSchema = defineEntity({
   name: 'ScimUser',
   tableName: 'scim_user',
@@ -47,4 +67,6 @@ const ScimUserSchema = defineEntity({
 export class ScimUser extends ScimUserSchema.class {}
 ScimUserSchema.setClass(ScimUser);
 
-export type SuspensionTables = InferKyselyDB<typeof SuspendedMembershipSchema | typeof ScimUserSchema>;
+export type SuspensionTables = InferKyselyDB<
+  typeof SuspendedMembershipSchema | typeof FormerMembershipSchema | typeof ScimUserSchema
+>;

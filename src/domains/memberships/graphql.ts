@@ -23,7 +23,7 @@ import { UserType } from '../users/graphql.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum, organizationField } from '../organizations/graphql/types.ts';
-import { memberFilter } from './input.ts';
+import { formerMemberFilter, memberFilter } from './input.ts';
 import {
   changeOrganizationMemberRole,
   endOrganizationMemberSignIns,
@@ -32,8 +32,8 @@ import {
   readMembers,
   removeOrganizationMember,
 } from './operations.ts';
-import { listSuspendedMembers, reactivateOrganizationMember } from './suspension.ts';
-import { type MemberRow, memberRow } from './queries.ts';
+import { listFormerMembers, listSuspendedMembers, reactivateOrganizationMember } from './suspension.ts';
+import { type FormerMemberRow, type MemberRow, memberRow } from './queries.ts';
 
 const CredentialType = builder.objectRef<MemberCredential>('MemberCredential').implement({
   description: 'An open sign-in or connected app of a member.',
@@ -180,6 +180,36 @@ const MEMBER_LIST = listType(MemberType, {
 });
 organizationList('members', MEMBER_LIST, listMembers);
 organizationList('suspendedMembers', MEMBER_LIST, listSuspendedMembers);
+
+const FormerMemberType = builder.objectRef<FormerMemberRow>('FormerMember').implement({
+  description: 'Somebody who has left an organization or was removed.',
+  fields: (t) => ({
+    userId: t.id({
+      description: 'Global id of the person.',
+      extensions: needs<FormerMemberRow>('userId'),
+      resolve: ({ userId }) => toGlobalId('User', userId),
+    }),
+    userDatabaseId: t.expose('userId', { type: 'DatabaseId', description: 'The id of the person that REST uses.' }),
+    label: t.exposeString('label', {
+      nullable: true,
+      description: 'Name and e-mail address of that time. Null for somebody who left before they were kept.',
+    }),
+    leftAt: t.expose('leftAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the last membership ended. Null for somebody who left before this was kept.',
+    }),
+  }),
+});
+
+const FORMER_MEMBER_LIST = listType(FormerMemberType, {
+  of: 'former members',
+  filter: filterType('FormerMemberFilter', formerMemberFilter),
+  conditions: 'Conditions on the former members. When absent, all are listed.',
+  fields: { LEFT_AT: 'When the person left.' },
+  otherwise: { field: 'LEFT_AT', direction: 'DESC' },
+});
+organizationList('formerMembers', FORMER_MEMBER_LIST, listFormerMembers);
 
 mutation(reactivateOrganizationMember, {
   ids: { userId: 'User' },

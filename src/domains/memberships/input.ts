@@ -19,6 +19,11 @@ export const memberFilter = z
   );
 export type MemberFilter = z.output<typeof memberFilter>;
 
+export const formerMemberFilter = z
+  .strictObject({ search: memberFilter.shape.search })
+  .describe('Conditions on former members.');
+export type FormerMemberFilter = z.output<typeof formerMemberFilter>;
+
 /** The optional id must be the acting organization. */
 export const leaveOrganizationInput = z.strictObject({
   organizationId: optional(idSchema<OrganizationId>()).describe(

@@ -1,11 +1,11 @@
 import { exportedList } from '../../core/exported-pages.ts';
 import type { Module } from '../../core/module.ts';
-import { ScimUser, SuspendedMembership } from './entity.ts';
+import { FormerMembership, ScimUser, SuspendedMembership } from './entity.ts';
 import { membershipRoutes } from './rest.ts';
-import { MEMBERS, SUSPENDED_MEMBERS } from './queries.ts';
+import { FORMER_MEMBERS, MEMBERS, SUSPENDED_MEMBERS } from './queries.ts';
 
 export const memberships = {
-  entities: [SuspendedMembership, ScimUser],
+  entities: [SuspendedMembership, FormerMembership, ScimUser],
   graphql: () => import('./graphql.ts'),
   routes: membershipRoutes,
   pages: [],
@@ -16,6 +16,7 @@ export const memberships = {
   exports: [
     exportedList('member', MEMBERS, { field: 'JOINED_AT', ofPerson: (id) => ({ userIds: [id] }) }),
     exportedList('suspendedMember', SUSPENDED_MEMBERS, { field: 'JOINED_AT', ofPerson: (id) => ({ userIds: [id] }) }),
+    exportedList('formerMember', FORMER_MEMBERS, { field: 'LEFT_AT', ofPerson: (id) => ({ userIds: [id] }) }),
   ],
   replays: {},
 } as const satisfies Module;

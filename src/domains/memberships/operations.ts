@@ -19,7 +19,7 @@ import {
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, organizationMemberReference } from './input.ts';
 import { LEAVE_ORGANIZATION, READ_MEMBERS, refuseLastAdmin } from './policy.ts';
 import { MEMBERS } from './queries.ts';
-import { ScimUser, SuspendedMembership } from './entity.ts';
+import { FormerMembership, ScimUser, SuspendedMembership } from './entity.ts';
 import { refuseSuspended } from './suspension.ts';
 import { deleteConnections } from '../mcp-connections/public.ts';
 
@@ -39,7 +39,10 @@ export async function endMembership(
   const organizationId = membership.organization.id;
   const userId = membership.user.id;
   em.remove(membership);
-  await em.nativeDelete(ScimUser, { organization: organizationId, user: userId });
+  const { label } = memberOf(membership);
+  const place = { organization: organizationId, user: userId };
+  await em.upsert(FormerMembership, { ...place, label: label ?? null, leftAt: now() });
+  await em.nativeDelete(ScimUser, place);
   await removeFromGroups(em, { organizationId }, [userId]);
   const keyIds = await revokeKeysOfMember(em, { organizationId, userId, isRemoved }, now());
   let deleted: readonly string[];

@@ -6,7 +6,7 @@ import type { Membership, OrganizationTables } from '../organizations/public.ts'
 import type { UserRow, UserTables } from '../users/public.ts';
 import type { SuspensionTables } from './entity.ts';
 import type { UserId } from '../../core/ids.ts';
-import type { MemberFilter } from './input.ts';
+import type { FormerMemberFilter, MemberFilter } from './input.ts';
 
 const db = queriesOn<OrganizationTables & SuspensionTables & UserTables>();
 type Tables = Readable<OrganizationTables>;
@@ -40,6 +40,10 @@ interface MemberConditions extends MemberFilter {
   readonly userIds?: readonly UserId[];
 }
 
+interface FormerMemberConditions extends FormerMemberFilter {
+  readonly userIds?: readonly UserId[];
+}
+
 /** What the lists of members have in common. */
 const declared = {
   alias: 'm',
@@ -66,6 +70,33 @@ export const MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
 export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
   db.selectFrom('suspended_membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
   { ...declared, name: () => 'SUSPENDED_MEMBER', expressions: ofUser },
+);
+
+/** Somebody who was a member, by name and address of then. */
+export type FormerMemberRow = Pick<
+  RowOf<Readable<SuspensionTables>['former_membership']>,
+  'organizationId' | 'userId' | 'label' | 'leftAt'
+>;
+
+const isStill = (table: 'membership' | 'suspended_membership') => sql`exists (
+  select 1 from ${sql.table(table)} as s where s.organization_id = m.organization_id and s.user_id = m.user_id)`;
+
+/** Those who have left or were removed, and have not come back. */
+export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberConditions, 'LEFT_AT'>()(
+  db.selectFrom('former_membership as m'),
+  {
+    alias: 'm',
+    name: () => 'FORMER_MEMBER',
+    columns: ['organizationId', 'userId', 'label', 'leftAt'],
+    key: 'userId',
+    reach: inActingOrganization,
+    where: () => sql<boolean>`not (${isStill('membership')} or ${isStill('suspended_membership')})`,
+    filter: ({ oneOf }) => ({
+      userIds: oneOf('userId', 'uuid'),
+      search: (search: RawBuilder<unknown>) => contains(sql`m.label`, search),
+    }),
+    orders: { LEFT_AT: { leftAt: { type: 'timestamptz', isNullable: true } } },
+  },
 );
 
 /** The row of a member that was just written. */

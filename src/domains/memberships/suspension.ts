@@ -8,7 +8,7 @@ import { ADMINISTER_ORGANIZATION, Membership, lockOrganization } from '../organi
 import { SuspendedMembership } from './entity.ts';
 import { organizationMemberReference } from './input.ts';
 import { READ_SUSPENDED_MEMBERS, refuseLastAdmin } from './policy.ts';
-import { SUSPENDED_MEMBERS } from './queries.ts';
+import { FORMER_MEMBERS, SUSPENDED_MEMBERS } from './queries.ts';
 
 /** Memberships that SCIM suspends and gives back. */
 
@@ -73,4 +73,12 @@ export const listSuspendedMembers = defineOperation({
   description: 'Members whose membership SCIM has suspended, by time of joining by default. They are in no other list.',
   access: READ_SUSPENDED_MEMBERS,
   run: SUSPENDED_MEMBERS.read,
+});
+
+export const listFormerMembers = defineOperation({
+  name: 'listFormerMembers',
+  description:
+    'People who have left the organization or were removed, the last ones first by default. Their sessions and audit entries stay, and can be exported and erased.',
+  access: READ_SUSPENDED_MEMBERS,
+  run: FORMER_MEMBERS.read,
 });

@@ -10,7 +10,7 @@ import { type OperationContext, defineOperation } from '../../core/operation.ts'
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import { identitiesOf } from '../identities/public.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { MEMBERS, SUSPENDED_MEMBERS } from '../memberships/public.ts';
+import { FORMER_MEMBERS, MEMBERS, type MemberRow, SUSPENDED_MEMBERS } from '../memberships/public.ts';
 import { EXPORT_MEMBER, EXPORT_ORGANIZATION } from './policy.ts';
 import { allLines, kindsOfLines } from './rows.ts';
 
@@ -99,7 +99,7 @@ export async function beginExport(context: OperationContext, organizationId: Org
 export const exportOrganizationMember = defineOperation({
   name: 'exportOrganizationMember',
   description:
-    'Exports what the organization has of one person, also of a suspended member: identities, membership, sessions with their events, API keys without secrets, audit log entries of what the person did, and for the person alone the personal MCP connections, as a file like that of the whole organization. For administrators with `organizations.write`, and for the person.',
+    'Exports what the organization has of one person, also of a suspended or former member: identities, membership, sessions with their events, API keys without secrets, audit log entries of what the person did, and for the person alone the personal MCP connections, as a file like that of the whole organization. For administrators with `organizations.write`, and for the person.',
   access: EXPORT_MEMBER,
   input: z.strictObject({
     organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
@@ -111,20 +111,23 @@ export const exportOrganizationMember = defineOperation({
     if (!isOwn) requireAccess(context.actor, EXPORT_ORGANIZATION);
     if (organizationId !== context.actor.organization?.id) throw notFound('organization');
     const filter = { userIds: [userId] };
-    const [person] = [...(await MEMBERS.all(context, filter)), ...(await SUSPENDED_MEMBERS.all(context, filter))];
+    const [member] = [...(await MEMBERS.all(context, filter)), ...(await SUSPENDED_MEMBERS.all(context, filter))];
+    const person = member ?? (await FORMER_MEMBERS.all(context, filter))[0];
     if (!person) throw notFound('member');
-    const { email, name } = person;
-    const label = name === null ? email : `${name} (${email})`;
+    const label = 'label' in person ? person.label : labelOf(person);
     await recordAudit(
       context.em.fork(),
       auditEntry(context, 'exportOrganizationMember', { type: 'User', id: userId, label }),
     );
     const access = isOwn ? EXPORT_MEMBER : EXPORT_ORGANIZATION;
-    const identities = (await identitiesOf(context)([userId])).get(userId) ?? [];
+    // What the person did at the provider after leaving is not of the organization.
+    const identities = (member && (await identitiesOf(context)([userId])).get(userId)) ?? [];
     const head = { person: { ...person, identities } };
     return { lines: exported(context, head, { access, personId: userId }), end: () => Promise.resolve() };
   },
 });
+
+const labelOf = ({ email, name }: MemberRow) => (name === null ? email : `${name} (${email})`);
 
 interface Exporting {
   readonly access: Access;

@@ -8,6 +8,7 @@ import { type JobContext, type Queue, enqueueJob, jobHandler } from '../../core/
 import { SMALL_DELETION_BATCH } from '../../core/module.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import { FormerMembership } from '../memberships/public.ts';
 import { actingOrganization } from '../organizations/public.ts';
 import { purgeSessions, redactIn } from '../session-events/public.ts';
 import { type SessionTables, deleteSessions, sessionsTopic } from '../sessions/public.ts';
@@ -50,7 +51,7 @@ async function queueWork(
 export const deleteOrganizationMemberData = defineOperation({
   name: 'deleteOrganizationMemberData',
   description:
-    'Queues the permanent deletion of what a person has recorded privately in the organization: their private sessions, but those that are held. The membership stays. With `account` the account is deleted with everything of the person, as `deleteUser` does, without its grace period; 409 for a person who belongs to another organization, too. For administrators; also for people who have left.',
+    'Queues the permanent deletion of what a person has recorded privately in the organization: their private sessions, but those that are held. The membership stays; somebody who has left is no longer listed. With `account` the account is deleted with everything of the person, as `deleteUser` does, without its grace period; 409 for a person who belongs to another organization, too. For administrators; also for people who have left.',
   access: DELETE_MEMBER_DATA,
   input: deleteMemberDataInput,
   errors: [NotFoundError, ConflictError],
@@ -74,11 +75,12 @@ export const deleteOrganizationMemberData = defineOperation({
     account ? { type: 'DeletionJob', id: job.id } : { type: 'User', id: user.id, label: user.label() },
 });
 
-/** The organizations to which a person belongs, suspended or not, or in which they have sessions. */
+/** The organizations to which a person belongs or belonged, suspended or not, or in which they have sessions. */
 async function placesOf({ em }: OperationContext, userId: UserId) {
   const { rows } = await sql<{ id: OrganizationId; isMember: boolean }>`
     select organization_id as id, true as "isMember" from membership where user_id = ${userId}
     union all select organization_id, true from suspended_membership where user_id = ${userId}
+    union all select organization_id, false from former_membership where user_id = ${userId}
     union all select distinct organization_id, false from session where creator_id = ${userId}`.execute(em.getKysely());
   return rows;
 }
@@ -94,6 +96,8 @@ export const memberDataDeletionJob = jobHandler({
       const run = ({ em }: Pick<JobContext, 'em'>) => deleteSessions(em, which, batch);
       await deleteContents(context, [{ name: 'private sessions', run }], { deletionJobId, id: object.memberId });
       await purgeSessions(context, { deletionJobId });
+      const place = { organization: organizationId, user: object.memberId };
+      await context.em.fork().nativeDelete(FormerMembership, place);
     }),
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 import { recordObjects } from '../../support/operations/recorded-organization.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
@@ -54,6 +54,8 @@ test('has each object of the organization once, also private sessions of others,
   await append(gateway, member.key, hidden, eventsOf(250));
   const foreign = await gateway.createKey();
   await createSession(gateway, foreign.key, { title: 'Of another organization' });
+  const leaver = await gateway.createKey({ organization: admin.organization, role: 'member' });
+  await mutate(gateway, leaver.key, 'leaveOrganization', {}, 'leftOrganizationId');
   const { sql } = gateway.dependencies;
   for (const [subject, userId] of [
     ['here', member.userId],

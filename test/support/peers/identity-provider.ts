@@ -16,7 +16,7 @@ export interface IdentityProvider {
   stop(): Promise<void>;
 }
 
-const CLIENT = { id: 'gateway', secret: 'a secret of the client, with: 100 % odd / characters?' };
+const CLIENT = { id: 'gateway', secret: 'dashed-s_e.c*r~et +%2B:/&=' };
 
 export async function startIdentityProvider(redirectUri: () => string): Promise<IdentityProvider> {
   const peer = await startPeer((_, response) => void response.writeHead(503).end());

@@ -1,0 +1,52 @@
+import { useEffect } from 'preact/hooks';
+import { usePages } from '../parts/hooks.ts';
+import type { Answers } from '../generated/operation-types.ts';
+import { formerName } from './people.ts';
+import { PersonData } from './person-data.tsx';
+import { List, TimeCell } from '../parts/parts.tsx';
+
+type Organization = NonNullable<Answers['FormerMembers']['viewer']['organization']>;
+type Row = NonNullable<Organization['formerMembers']>['nodes'][number];
+
+const HEAD = ['Former member', 'Left', ''];
+
+interface Props {
+  readonly filter: { readonly search: string | null };
+  /** Changes when somebody leaves. */
+  readonly round: number;
+}
+
+/** The people who have left or were removed. */
+export function FormerMembers({ filter, round }: Props) {
+  const list = usePages('FormerMembers', { first: 20, filter }, ({ viewer }) => viewer.organization?.formerMembers);
+  useEffect(() => {
+    if (round > 0) list.reload();
+  }, [round]);
+  if (list.rows.length === 0) return null;
+  return (
+    <div>
+      <h2>Former members</h2>
+      <List label="Former members" list={list} row={(row: Row) => rowOf(row, list.reload)} head={HEAD} />
+    </div>
+  );
+}
+
+function rowOf(person: Row, onDone: () => void) {
+  const { userId: id, userDatabaseId: databaseId, leftAt } = person;
+  const name = formerName(person);
+  return (
+    <tr key={id}>
+      <td class="wide">
+        <strong>{name}</strong>
+      </td>
+      <TimeCell at={leftAt} />
+      <td class="end">
+        <div class="actions wrap">
+          <a href={`/sessions?creator=${databaseId}`}>Sessions</a>
+          <a href={`/audit-log?by=${databaseId}`}>Audit log</a>
+          <PersonData user={{ id, databaseId, name, email: null }} onDone={onDone} />
+        </div>
+      </td>
+    </tr>
+  );
+}
