@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { createPerson } from '../support/fixtures/api-keys.ts';
+import { createGroup } from '../support/fixtures/groups.ts';
+import { createServiceAccount } from '../support/fixtures/service-accounts.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { suspendMember } from '../support/fixtures/suspended-members.ts';
 import { accessibilityFindings, overflowOf, startSite } from '../support/processes/browser.ts';
@@ -78,5 +82,42 @@ test('somebody who was removed is found by name, with what they did, and is eras
   await runJobs(site);
   await page.reload();
   await row.waitFor({ state: 'detached' });
+  expect(problems).toEqual([]);
+});
+
+test('unbound keys of others are found, ended here and given back; a group of more than a hundred is edited', async () => {
+  const admin = await site.createKey();
+  const { organization } = admin;
+  const person = await createPerson(site);
+  await person.join(organization);
+  const members = await Promise.all(
+    Array.from({ length: 100 }, () => createServiceAccount(site, admin.key, { name: `Builds ${randomUUID()}` })),
+  );
+  await createGroup(site, admin.key, { name: 'Large', memberIds: [admin.userId, ...members.map(({ id }) => id)] });
+  const { page, problems } = await site.open('/api-keys', { key: admin.key });
+  const dialog = page.getByRole('dialog');
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const keys = page.getByRole('table', { name: 'API keys' }).getByRole('row');
+  await expect.poll(() => keys.count()).toBe(4);
+  await page.getByRole('combobox', { name: 'Of' }).selectOption(person.userId);
+  await expect.poll(() => keys.count()).toBe(3);
+  await page.getByLabel('In any organization of the person').check();
+  await expect.poll(() => keys.count()).toBe(2);
+  await page.getByText('All of their organizations').waitFor();
+  await button('Revoke').click();
+  await dialog.getByText('for this organization?').waitFor();
+  await dialog.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('ended here').waitFor();
+  expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
+  await button('Let act again').click();
+  await dialog.getByRole('button', { name: 'Let act again' }).click();
+  await button('Revoke').waitFor();
+
+  await page.goto(`${site.url}/groups`);
+  await button('Edit').click();
+  await dialog.getByText('Members: 101').waitFor();
+  await dialog.getByLabel(person.email).check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('cell', { name: '102', exact: true }).waitFor();
   expect(problems).toEqual([]);
 });

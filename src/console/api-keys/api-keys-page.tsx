@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
-import { useScope } from '../parts/caller.ts';
+import { usePeople } from '../members/people.ts';
+import { useAdministration, useScope } from '../parts/caller.ts';
 import { Rename } from '../parts/dialogs.tsx';
+import { CheckField, ChoiceField, Filters, useFilter } from '../parts/filters.tsx';
 import { FormButton } from '../parts/form-button.tsx';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
@@ -15,7 +17,12 @@ const HEAD = ['Key', 'Organization', 'Scopes', 'Last used', 'Expires', ''];
 export function ApiKeysPage() {
   const mayCreate = useScope('API_KEYS_WRITE');
   const [secret, setSecret] = useState<string>();
-  const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.apiKeys);
+  const isAdministrator = useAdministration();
+  const people = usePeople();
+  const owner = useFilter('owner');
+  const unbound = useFilter('unbound');
+  const filter = { ...(owner[0] && { ownerIds: [owner[0]] }), ...(unbound[0] && { isBound: false }) };
+  const list = usePages('ApiKeys', { first: 50, filter }, ({ viewer }) => viewer.apiKeys);
   const { data } = useQuery('OwnKey', {});
   const own = data?.viewer;
   const textOf = scopeTexts(data?.__type);
@@ -31,7 +38,8 @@ export function ApiKeysPage() {
       props={{ caller: own.apiKey, textOf, onCreated }}
     />
   );
-  const empty = <Empty>There are no keys that you may see.</Empty>;
+  const isFiltered = Object.keys(filter).length > 0;
+  const empty = <Empty>{isFiltered ? 'No key matches this filter.' : 'There are no keys that you may see.'}</Empty>;
   return (
     <PageFrame
       title="API keys"
@@ -39,6 +47,12 @@ export function ApiKeysPage() {
       actions={create}
     >
       {secret !== undefined && <Secret key={secret} label="The new key." value={secret} />}
+      {isAdministrator && (
+        <Filters>
+          <ChoiceField label="Of" value={owner[0]} onChange={owner[1]} choices={[['', 'Anybody'], ...people]} />
+          <CheckField label="In any organization of the person" value={unbound[0]} onChange={unbound[1]} />
+        </Filters>
+      )}
       <List
         label="API keys"
         list={list}
@@ -54,24 +68,27 @@ type Own = Answers['OwnKey']['viewer'];
 
 function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeText, onDone: () => void) {
   const isOwn = key.id === own?.apiKey?.id;
-  const revoke = () => mutate('RevokeApiKey', { id: key.id }, onDone);
-  const rename = (name: string) => mutate('RenameApiKey', { id: key.id, name }, onDone);
-  const question = isOwn
-    ? `Revoke “${key.name}”? You are signed in with this key and will be signed out.`
-    : `Revoke “${key.name}”? Requests with this key are refused at once.`;
+  const isMine = own?.user != null && key.owner?.id === own.user.id;
+  // Of somebody else it ends for this organization.
+  const isOfOther = key.organization === null && !isMine;
   return (
     <tr key={key.id}>
       <td class="wide">
         <strong>{key.name}</strong> {isOwn && <span class="badge">signed in with</span>}
         <div class="soft">
-          <code>{key.preview}</code> of {own?.user && key.owner?.id === own.user.id ? 'you' : personOf(key.owner)}
+          <code>{key.preview}</code> of {isMine ? 'you' : personOf(key.owner)}
         </div>
         <div class="soft">
           created <Time at={key.createdAt} />
         </div>
       </td>
       <td class="wrap">
-        <Reach organization={key.organization} organizations={own?.organizations?.nodes ?? []} />
+        {isOfOther ? (
+          'All of their organizations'
+        ) : (
+          <Reach organization={key.organization} organizations={own?.organizations?.nodes ?? []} />
+        )}
+        {key.isBlockedHere && <span class="badge">ended here</span>}
       </td>
       <td>
         <details class="scopes">
@@ -88,12 +105,38 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
       <td class="wrap">{key.lastUsedAt ? <Time at={key.lastUsedAt} /> : 'never'}</td>
       <td class="wrap">{key.expiresAt ? <Time at={key.expiresAt} /> : 'never'}</td>
       <td class="end">
-        <div class="actions">
-          {key.viewerCanUpdate && <Rename label="Name of the key" value={key.name} save={rename} />}
-          {key.viewerCanRevoke && <Action label="Revoke" confirm={question} run={revoke} />}
-        </div>
+        <KeyActions shown={key} isOwn={isOwn} isOfOther={isOfOther} onDone={onDone} />
       </td>
     </tr>
+  );
+}
+
+interface ActionsProps {
+  readonly shown: Row;
+  /** Whether the caller is signed in with it. */
+  readonly isOwn: boolean;
+  readonly isOfOther: boolean;
+  readonly onDone: () => void;
+}
+
+function KeyActions({ shown, isOwn, isOfOther, onDone }: ActionsProps) {
+  const { id, name, isBlockedHere, viewerCanUpdate, viewerCanRevoke } = shown;
+  const rename = (next: string) => mutate('RenameApiKey', { id, name: next }, onDone);
+  const revoke = () => mutate('RevokeApiKey', { id }, onDone);
+  const unblock = () => mutate('UnblockApiKey', { id }, onDone);
+  const question = isOfOther
+    ? `End “${name}” for this organization? Requests with this key are refused here at once.`
+    : isOwn
+      ? `Revoke “${name}”? You are signed in with this key and will be signed out.`
+      : `Revoke “${name}”? Requests with this key are refused at once.`;
+  const isEnded = isOfOther && isBlockedHere;
+  const again = `Let “${name}” act in this organization again?`;
+  return (
+    <div class="actions">
+      {viewerCanUpdate && <Rename label="Name of the key" value={name} save={rename} />}
+      {isEnded && <Action label="Let act again" confirm={again} run={unblock} />}
+      {viewerCanRevoke && !isEnded && <Action label="Revoke" confirm={question} run={revoke} />}
+    </div>
   );
 }
 
@@ -103,8 +146,7 @@ interface ReachProps {
 }
 
 /**
- * The organizations in which a key is valid. All unbound keys that are shown belong to the caller, so they are valid in the caller's
- * organizations.
+ * The organizations in which a key of the caller is valid, or one that is bound.
  */
 function Reach({ organization, organizations }: ReachProps) {
   if (organization) return <span>{organization.name}</span>;

@@ -53,22 +53,41 @@ function rowOf(group: Row, onDone: () => void) {
   );
 }
 
+interface Member {
+  readonly id: string;
+}
+
 interface EditGroupProps extends DialogProps {
   /** Absent for a new one. */
   readonly group?: Row;
   readonly onDone: () => void;
 }
 
-/** The form that creates or changes a group. */
-function EditGroup({ group, onDone, onClose }: EditGroupProps) {
+/** The form that creates or changes a group. One with many members is shown once they are loaded. */
+function EditGroup(props: EditGroupProps) {
+  const known = props.group?.members?.nodes ?? [];
+  if (!props.group || props.group.isManagedBySCIM || props.group.members?.totalCount === known.length)
+    return <GroupForm {...props} members={known} />;
+  return <LargeGroup {...props} group={props.group} />;
+}
+
+function LargeGroup(props: EditGroupProps & { readonly group: Row }) {
+  const { id } = props.group;
+  const list = useAllPages('GroupMembers', { id, first: 100 }, ({ node }) =>
+    node && 'members' in node ? node.members : null,
+  );
+  const isLoading = list.hasMore || list.isLoading;
+  return isLoading && list.faults.length === 0 ? null : <GroupForm {...props} members={list.rows} />;
+}
+
+function GroupForm({ group, members, onDone, onClose }: EditGroupProps & { readonly members: readonly Member[] }) {
   const initial = {
     name: group?.name ?? '',
     externalName: group?.externalName ?? '',
-    memberIds: (group?.members?.nodes ?? []).map(({ id }) => id) as readonly string[],
+    memberIds: members.map(({ id }) => id) as readonly string[],
   };
-  // Members beyond the first hundred would be taken out.
-  const isWhole =
-    group === undefined || (!group.isManagedBySCIM && group.members?.totalCount === initial.memberIds.length);
+  // Members that could not be loaded would be taken out.
+  const isWhole = group === undefined || (!group.isManagedBySCIM && members.length >= (group.members?.totalCount ?? 0));
   const form = useForm({
     initial,
     send: (

@@ -44,6 +44,12 @@ export const PEOPLE_OPERATIONS = {
     } } }
   }`,
 
+  GroupMembers: `query GroupMembers($id: ID!, $first: Int!, $after: String) {
+    node(id: $id) { id ... on Group { members(first: $first, after: $after) {
+      nodes { ... on User { id } ... on ServiceAccount { id } } pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
   CreateGroup: `mutation CreateGroup($input: CreateGroupInput!) { createGroup(input: $input) { __typename ${FAULT} } }`,
 
   UpdateGroup: `mutation UpdateGroup($input: UpdateGroupInput!) { updateGroup(input: $input) { __typename ${LOCK_FAULT} } }`,
@@ -64,6 +70,10 @@ export const PEOPLE_OPERATIONS = {
 
   ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
     changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
+  }`,
+
+  UnblockApiKey: `mutation UnblockApiKey($id: ID!) {
+    unblockApiKey(input: { apiKeyId: $id }) { __typename ${FAULT} }
   }`,
 
   EndSignIns: `mutation EndSignIns($userId: ID!) {

@@ -16,7 +16,7 @@ const MCP_SERVER = `
   tokenExpiresAt issuer viewerCanAuthorize`;
 
 const API_KEY = `
-  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt isBlockedHere viewerCanRevoke viewerCanUpdate
   organization { id name } owner { ${ACTOR} }`;
 
 const WEBHOOK = `
@@ -327,8 +327,8 @@ export const OPERATIONS = {
     replayWebhook(input: { webhookId: $id, after: $after, onlyFailed: $onlyFailed }) { __typename ${FAULT} }
   }`,
 
-  ApiKeys: `query ApiKeys($first: Int!, $after: String) {
-    viewer { apiKeys(first: $first, after: $after) {
+  ApiKeys: `query ApiKeys($first: Int!, $after: String, $filter: ApiKeyFilter) {
+    viewer { apiKeys(first: $first, after: $after, filter: $filter) {
       nodes { ${API_KEY} }
       pageInfo { hasNextPage endCursor }
     } }

@@ -53,6 +53,7 @@ export const apiKeyFilter = z
       .nullish()
       .describe('Keys of any of these people and service accounts.'),
     userIds: z.array(idSchema<UserId>()).max(100).nullish().describe('Keys of any of these users.'),
+    isBound: z.boolean().nullish().describe('Whether only keys of one organization are listed, or only unbound ones.'),
     search: text({ max: 100 })
       .nullish()
       .describe('Keys whose name contains this text. Case is ignored; there are no wildcards.'),

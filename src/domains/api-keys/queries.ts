@@ -63,6 +63,7 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
     kind: { inText: (kind) => sql`k.kind = ${sql.lit(kind)}` },
     openAt: (at) => sql`k.expires_at > ${at}::timestamptz`,
     isActive: { inText: () => sql`k.revoked_at is null` },
+    isBound: { inText: (isBound) => sql`k.organization_id is ${sql.raw(isBound ? 'not null' : 'null')}` },
     ownerIds: oneOf('userId', 'uuid'),
     userIds: oneOf('userId', 'uuid'),
     search: containing('name'),

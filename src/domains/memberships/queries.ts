@@ -78,8 +78,9 @@ export type FormerMemberRow = Pick<
   'organizationId' | 'userId' | 'label' | 'leftAt'
 >;
 
-const isStill = (table: 'membership' | 'suspended_membership') => sql`exists (
-  select 1 from ${sql.table(table)} as s where s.organization_id = m.organization_id and s.user_id = m.user_id)`;
+/** A look-up for each row, which no plan turns into a hash of all memberships. */
+const isNot = (table: 'membership' | 'suspended_membership') => sql`(
+  select s.user_id from ${sql.table(table)} as s where s.organization_id = m.organization_id and s.user_id = m.user_id) is null`;
 
 /** Those who have left or were removed, and have not come back. */
 export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberConditions, 'LEFT_AT'>()(
@@ -90,7 +91,7 @@ export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberConditions
     columns: ['organizationId', 'userId', 'label', 'leftAt'],
     key: 'userId',
     reach: inActingOrganization,
-    where: () => sql<boolean>`not (${isStill('membership')} or ${isStill('suspended_membership')})`,
+    where: () => sql<boolean>`${isNot('membership')} and ${isNot('suspended_membership')}`,
     filter: ({ oneOf }) => ({
       userIds: oneOf('userId', 'uuid'),
       search: (search: RawBuilder<unknown>) => contains(sql`m.label`, search),

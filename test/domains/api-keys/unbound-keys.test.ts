@@ -19,11 +19,11 @@ async function createMember() {
 
 const KEYS = `query($filter: ApiKeyFilter) { viewer { organization { apiKeys(filter: $filter) {
   nodes { databaseId isBound isBlockedHere viewerCanRevoke viewerCanUpdate owner { ... on User { email } } } } } } }`;
-const keysOf = async (key: string, userId: string) => {
+const keysOf = async (key: string, userId: string, filter: object = {}) => {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { apiKeys: { nodes: object[] } } } }>(
     key,
     KEYS,
-    { filter: { userIds: [userId] } },
+    { filter: { userIds: [userId], ...filter } },
   );
   return data?.viewer.organization.apiKeys.nodes ?? errors;
 };
@@ -57,6 +57,8 @@ test('an administrator sees the unbound keys of members, and others do not', asy
   const listed = await keysOf(admin.key, person.userId);
   expect(listed).toHaveLength(2);
   expect(listed).toContainEqual(unbound);
+  expect(await keysOf(admin.key, person.userId, { isBound: false })).toEqual([unbound]);
+  expect(await keysOf(admin.key, person.userId, { isBound: true })).toHaveLength(1);
   const { body } = await gateway.rest<{ items: { id: string }[] }>('GET', '/v1/api-keys', { key: admin.key });
   expect(body.items.map(({ id }) => id)).toContain(person.keyId);
   const member = await gateway.createKey({ organization: admin.organization });

@@ -9,7 +9,7 @@ import { createServiceAccountKey } from '../../support/fixtures/service-accounts
 import { EventStream, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 import { startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 
-/** The table of docs/sign-in.md: what works an hour after somebody was disabled. */
+/** The table of docs/sign-in.md: what works at once and an hour after somebody was disabled. */
 
 const issuer = await startForgingIssuer();
 const gateway = await startTestGateway({
@@ -83,12 +83,17 @@ async function measured(disable: (person: Disabled) => Promise<unknown>): Promis
   const opensWith = async (key: string) =>
     (await gateway.rest('GET', `/v1/sessions/${sessionId}/events`, { key })).status === 200;
   const opensInBrowser = async () => (await jar.open(`/v1/sessions/${sessionId}/events`)).status === 200;
+  // As a recorder does, which has a bound key.
+  const records = async (key: string) =>
+    (await gateway.rest('PUT', `/v1/sessions/by-source/claude/${randomUUID()}`, { key, body: {} })).status < 300;
+  expect(await records(bound)).toBe(true);
   const stream = new EventStream(
     await jar.open(`/v1/sessions/${sessionId}/events`, { headers: { Accept: 'text/event-stream' } }),
   );
   const all = [await opensInBrowser(), await opensWith(bound), await opensWith(unbound), await opensWith(app.token)];
   expect(all).toEqual([true, true, true, true]);
   await disable({ sub, userId });
+  const atOnce = [await opensInBrowser(), await opensWith(bound), await opensWith(unbound), await opensWith(app.token)];
   gateway.setClock(new Date(Date.now() + LATER_MS));
   try {
     const appended = await append(gateway, admin.key, sessionId, eventsOf(1));
@@ -101,6 +106,8 @@ async function measured(disable: (person: Disabled) => Promise<unknown>): Promis
       await opensWith(app.token),
       message?.id === appended.lastId && message.event === undefined,
     ];
+    expect(atOnce).toEqual(works.slice(0, -1));
+    expect(await records(bound)).toBe(works[1]);
     return works.map((each) => (each ? 'works' : 'ended'));
   } finally {
     gateway.setClock(undefined);
@@ -108,7 +115,7 @@ async function measured(disable: (person: Disabled) => Promise<unknown>): Promis
   }
 }
 
-test('what works an hour after somebody was disabled is what the table says', async () => {
+test('what works at once and an hour after somebody was disabled is what the table says', async () => {
   const found: Record<string, string[]> = {};
   for (const [name, disable] of Object.entries(WAYS)) found[name] = await measured(disable);
   expect(found).toEqual(documented());
