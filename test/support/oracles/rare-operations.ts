@@ -11,6 +11,7 @@ const LISTS = `{ viewer { organization {
   eventTypes(first: 3) { totalCount edges { cursor node { name } } }
   agents(first: 3) { edges { cursor node { name } } }
   invitations(first: 3) { totalCount edges { cursor node { databaseId email role viewerCanRevoke organizationName } } }
+  formerMembers(first: 3) { totalCount edges { cursor node { label leftAt userDatabaseId userId } } }
   serviceAccounts(first: 1) { edges { cursor node { id } } }
   toolApprovals(first: 3) { totalCount edges { cursor node { id databaseId arguments argumentsDigest caller { ... on Account { id } } createdAt decidedAt decidedBy { ... on Account { id } }
     expiresAt mcpServer { id } preview state toolName viewerCanDecide } } }
