@@ -87,7 +87,7 @@ export interface Variables {
   readonly RenameApiKey: { readonly id: string; readonly name: string };
   readonly RevokeApiKey: { readonly id: string };
   readonly Members: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly createdBefore?: string | null; readonly createdFrom?: string | null; readonly roles?: readonly ('ADMIN' | 'MEMBER' | 'VIEWER')[] | null; readonly search?: string | null } | null; readonly isAdministrator: boolean };
-  readonly FormerMembers: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly search?: string | null } | null };
+  readonly FormerMembers: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly leftBefore?: string | null; readonly leftFrom?: string | null; readonly search?: string | null } | null };
   readonly SuspendedMembers: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly createdBefore?: string | null; readonly createdFrom?: string | null; readonly roles?: readonly ('ADMIN' | 'MEMBER' | 'VIEWER')[] | null; readonly search?: string | null } | null };
   readonly AccessReview: { readonly first: number; readonly after?: string | null; readonly suspended: boolean };
   readonly Groups: { readonly first: number; readonly after?: string | null };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROLES } from '../../core/access.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { createdBetween } from '../../core/input/moments.ts';
+import { createdBetween, momentInput } from '../../core/input/moments.ts';
 import { idSchema, optional, text } from '../../core/input/validation.ts';
 
 /** Conditions on a list of members. `createdFrom` and `createdBefore` are about the time of joining. */
@@ -20,7 +20,11 @@ export const memberFilter = z
 export type MemberFilter = z.output<typeof memberFilter>;
 
 export const formerMemberFilter = z
-  .strictObject({ search: memberFilter.shape.search })
+  .strictObject({
+    search: memberFilter.shape.search,
+    leftFrom: momentInput().nullish().describe('Left at this time or later.'),
+    leftBefore: momentInput().nullish().describe('Left before this time.'),
+  })
   .describe('Conditions on former members.');
 export type FormerMemberFilter = z.output<typeof formerMemberFilter>;
 

@@ -92,9 +92,10 @@ export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberConditions
     key: 'userId',
     reach: inActingOrganization,
     where: () => sql<boolean>`${isNot('membership')} and ${isNot('suspended_membership')}`,
-    filter: ({ oneOf }) => ({
+    filter: ({ oneOf, between }) => ({
       userIds: oneOf('userId', 'uuid'),
       search: (search: RawBuilder<unknown>) => contains(sql`m.label`, search),
+      ...between('left', 'leftAt'),
     }),
     orders: { LEFT_AT: { leftAt: { type: 'timestamptz', isNullable: true } } },
   },

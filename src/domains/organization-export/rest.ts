@@ -11,7 +11,7 @@ export const organizationExportRoutes = [
   route('GET /v1/organizations/:organizationId/export', exportOrganization, {
     mediaTypes: {
       'application/x-ndjson':
-        'A line for each object, with its `kind`: `member`, `suspendedMember`, `identity`, `serviceAccount`, `group`, `invitation`, `apiKey`, `project`, `session`, `artifact`, `pullRequest`, `sessionEvent`, `mcpConnection`, `toolApproval`, `eventDefinition`, `eventOccurrence`, `objectIdentifier`, `broadcast`, `webhook`, `auditEntry` or `retention`. The first line has `kind` `export`, the last one `end`, with `counts`.',
+        'A line for each object, with its `kind`: `member`, `suspendedMember`, `formerMember`, `identity`, `serviceAccount`, `group`, `invitation`, `apiKey`, `project`, `session`, `artifact`, `pullRequest`, `sessionEvent`, `mcpConnection`, `toolApproval`, `eventDefinition`, `eventOccurrence`, `objectIdentifier`, `broadcast`, `webhook`, `auditEntry` or `retention`. The first line has `kind` `export`, the last one `end`, with `counts`.',
     },
     answerHeaders: FILE_NAME_HEADER,
     respond: (context, input, request) =>

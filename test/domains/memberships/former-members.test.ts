@@ -12,7 +12,9 @@ const MIGRATION = 'Migration20261201123222';
 type Key = Awaited<ReturnType<typeof gateway.createKey>>;
 const LIST = `query($filter: FormerMemberFilter) { viewer { organization { formerMembers(filter: $filter) { nodes { userDatabaseId label leftAt } } } } }`;
 interface Listed {
-  viewer: { organization: { formerMembers: { nodes: { userDatabaseId: string; label: string | null }[] } } };
+  viewer: {
+    organization: { formerMembers: { nodes: { userDatabaseId: string; label: string | null; leftAt: string }[] } };
+  };
 }
 const leftOf = async (admin: Key, filter: object = {}) =>
   (await gateway.graphql<Listed>(admin.key, LIST, { filter })).data?.viewer.organization.formerMembers.nodes ?? [];
@@ -47,6 +49,11 @@ test('who left, was removed or was suspended before is listed by the name of the
     { userDatabaseId: leaver.userId, label: leaver.email, leftAt: expect.any(String) as string },
   ]);
   expect(await idsOf(admin, { search: 'bea' })).toEqual([removed.userId]);
+  const latest = (await leftOf(admin))[0]?.leftAt;
+  expect([await idsOf(admin, { leftFrom: latest }), (await idsOf(admin, { leftBefore: latest })).length]).toEqual([
+    [removed.userId],
+    2,
+  ]);
   const exported = await exportOf(admin, removed.userId);
   expect(exported.text).toContain('Private plan');
   expect(exported.text.split('\n')[0]).not.toContain(`new-${removed.email}`);

@@ -115,19 +115,21 @@ test('members see what they have created, and filters of both APIs choose the sa
   }
 });
 
-test('CSV: one line a row, empty cells for null, and nothing that a spreadsheet runs', async () => {
-  const answer = await gateway.fetch('/v1/usage-report?from=2026-01-01&until=2026-01-03&groupBy=AGENT', {
-    headers: { Authorization: `Bearer ${owner.key}`, Accept: 'text/csv' },
-  });
+test('CSV: one line a row, empty cells for null, nothing that a spreadsheet runs, and a byte order mark if it is asked for', async () => {
+  const csv = (more = '') =>
+    gateway.fetch(`/v1/usage-report?from=2026-01-01&until=2026-01-03&groupBy=AGENT${more}`, {
+      headers: { Authorization: `Bearer ${owner.key}`, Accept: 'text/csv' },
+    });
+  const answer = await csv();
   expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
-  expect(await answer.text()).toBe(
-    [
-      'key,label,sessions,failedSessions,inputTokens,outputTokens,cachedInputTokens,costUsd,turns,toolCalls,toolErrors,durationMs',
-      'coder,coder,1,1,100,7,,2.5,,1,1,',
-      `"'=cmd|"" /C calc""!A0","'=cmd|"" /C calc""!A0",1,0,,,,,3,,,`,
-      '',
-    ].join('\r\n'),
-  );
+  const lines = [
+    'key,label,sessions,failedSessions,inputTokens,outputTokens,cachedInputTokens,costUsd,turns,toolCalls,toolErrors,durationMs',
+    'coder,coder,1,1,100,7,,2.5,,1,1,',
+    `"'=cmd|"" /C calc""!A0","'=cmd|"" /C calc""!A0",1,0,,,,,3,,,`,
+    '',
+  ].join('\r\n');
+  expect(await answer.text()).toBe(lines);
+  expect(Buffer.from(await (await csv('&bom=true')).arrayBuffer())).toEqual(Buffer.from(`\u{feff}${lines}`));
 });
 
 test('costs have no digits that only adding has left', async () => {
