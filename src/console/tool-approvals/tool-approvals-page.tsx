@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { type Loaded, mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { withoutInvisible } from '../parts/markup.ts';
@@ -49,7 +49,8 @@ function useDecisionKeys([first]: readonly Approval[], onDone: () => void): Keys
     const timer = setTimeout(() => mark(id), SEEN_MS);
     return () => clearTimeout(timer);
   }, [id]);
-  useEffect(() => {
+  // With the mark, not some frames later: a key that is pressed at once counts.
+  useLayoutEffect(() => {
     if (id === undefined || id !== marked) return undefined;
     const pressed = ({ key, target, repeat, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
       const isTyping = target instanceof Element && target.closest('input, textarea, select, dialog') !== null;
