@@ -2,8 +2,8 @@ import type { Client } from '@urql/core';
 import { parse } from 'graphql';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
-import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
-import { type Examples, generateClientExamples, openExample } from './helpers/client-examples.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
+import { type Examples, createThreeSessions, generateClientExamples, openExample } from './helpers/client-examples.ts';
 
 /** The caches of docs/clients.md, unchanged, with a gateway. */
 
@@ -40,23 +40,6 @@ interface PagedAnswer {
   };
 }
 
-interface Workspace {
-  readonly key: string;
-  readonly organization: string;
-  readonly ids: readonly string[];
-}
-
-/** Three sessions, the first of which has five events and is finished. */
-async function workspace(): Promise<Workspace> {
-  const { key, organization } = await gateway.createKey();
-  const ids: string[] = [];
-  for (const title of ['One', 'Two', 'Three'])
-    ids.push(await createSession(gateway, key, { title, visibility: 'PUBLIC' }));
-  await append(gateway, key, ids[0] ?? '', eventsOf(5));
-  await moveTo(gateway, key, ids[0] ?? '', 'CANCELLED');
-  return { key, organization, ids };
-}
-
 /** Two screens that show different parts of the same objects without an id. */
 const PARTS = (id: string | undefined) =>
   [
@@ -81,7 +64,7 @@ const PARTS = (id: string | undefined) =>
   ] as const;
 
 test('urql: two screens send two requests, and none to be shown again', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const client = (await example('urql.ts')).createUrqlClient(url, key) as Client;
   const requests = vi.spyOn(globalThis, 'fetch');
   for (const [one, other] of PARTS(ids[0])) {
@@ -96,7 +79,7 @@ test('urql: two screens send two requests, and none to be shown again', async ()
 });
 
 test('Apollo: parts of the viewer, of a state and of a list that two screens load are kept beside each other: two requests, and none to read them again', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const apollo = await example('apollo.ts');
   const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
   const requests = vi.spyOn(globalThis, 'fetch');
@@ -117,7 +100,7 @@ test('Apollo: parts of the viewer, of a state and of a list that two screens loa
 });
 
 test('Apollo: keeps lists with different filters, orders and pages apart, and shows no list as empty of which nothing was loaded', async () => {
-  const { key } = await workspace();
+  const { key } = await createThreeSessions(gateway);
   const apollo = await example('apollo.ts');
   const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
   const titles = async (args: string, selection = 'edges { node { id title } }') => {

@@ -4,7 +4,13 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, typeErrors } from './helpers/apps.ts';
-import { EXAMPLES, type Examples, generateClientExamples, openExample } from './helpers/client-examples.ts';
+import {
+  EXAMPLES,
+  type Examples,
+  createThreeSessions,
+  generateClientExamples,
+  openExample,
+} from './helpers/client-examples.ts';
 
 /** The examples of docs/clients.md, unchanged, with a gateway. */
 
@@ -34,23 +40,6 @@ test('the configuration of the generator names every scalar of the schema', asyn
   expect(new Set(Object.keys(config.config.scalars))).toEqual(new Set(scalars));
 });
 
-interface Workspace {
-  readonly key: string;
-  readonly organization: string;
-  readonly ids: readonly string[];
-}
-
-/** Three sessions, the first of which has five events and is finished. */
-async function workspace(): Promise<Workspace> {
-  const { key, organization } = await gateway.createKey();
-  const ids: string[] = [];
-  for (const title of ['One', 'Two', 'Three'])
-    ids.push(await createSession(gateway, key, { title, visibility: 'PUBLIC' }));
-  await append(gateway, key, ids[0] ?? '', eventsOf(5));
-  await moveTo(gateway, key, ids[0] ?? '', 'CANCELLED');
-  return { key, organization, ids };
-}
-
 const titlesOf = async (items: AsyncIterable<{ title: string }>) => {
   const titles: string[] = [];
   for await (const { title } of items) titles.push(title);
@@ -58,7 +47,7 @@ const titlesOf = async (items: AsyncIterable<{ title: string }>) => {
 };
 
 test('urql: pages, typed errors in a form, events', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const urql = await example('urql.ts');
   const client = urql.createUrqlClient(url, key);
   expect(await titlesOf(urql.allSessions(client, 2))).toEqual(['Three', 'Two', 'One']);
@@ -73,7 +62,7 @@ test('urql: pages, typed errors in a form, events', async () => {
 
 describe('Apollo', () => {
   test('shows pages, and a change before its answer; reverts the change when it is refused', async () => {
-    const { key } = await workspace();
+    const { key } = await createThreeSessions(gateway);
     const apollo = await example('apollo.ts');
     const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
     const shown: string[][] = [];
@@ -95,7 +84,7 @@ describe('Apollo', () => {
   });
 
   test('keeps partial data with the errors of missing fields, and follows events', async () => {
-    const { key, organization, ids } = await workspace();
+    const { key, organization, ids } = await createThreeSessions(gateway);
     const apollo = await example('apollo.ts');
     const possibleTypes = await apollo.possibleTypesOf(url, key);
     const member = await gateway.createKey({ organization });
@@ -114,7 +103,7 @@ describe('Apollo', () => {
 });
 
 test('over WebSocket: Apollo and urql read, change, get typed errors, and follow events', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const [apollo, urql] = [await example('apollo.ts'), await example('urql.ts')];
   const overApollo = (await example('apollo-websocket.ts')).createApolloSocketClient(url, key);
   const overUrql = (await example('urql-websocket.ts')).createUrqlSocketClient(url, key);
@@ -175,7 +164,7 @@ test('urql and Apollo show what people read of a running session, as it changes'
 });
 
 test('graphql-sse: follows events, and gets a refusal as an event', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const { followSession } = await example('graphql-sse.ts');
   const seen: [number, string][] = [];
   await followSession(url, key, ids[0] ?? '', (...event) => seen.push(event));
@@ -186,7 +175,7 @@ test('graphql-sse: follows events, and gets a refusal as an event', async () => 
 });
 
 test('REST: reads whole lists, reads and changes an object, and repeats no write that is sent again', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const rest = await example('rest.ts');
   const client = rest.createRest(gateway.url, key);
   expect(await titlesOf(rest.allSessions(client, 2))).toEqual(['Three', 'Two', 'One']);
@@ -215,7 +204,7 @@ test('REST: reads whole lists, reads and changes an object, and repeats no write
 });
 
 test('REST: the live tail returns each event once', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const { liveTail } = await example('live-tail.ts');
   const seen: number[] = [];
   for await (const { id } of liveTail(gateway.url, key, ids[0] ?? '')) seen.push(id);
@@ -227,7 +216,7 @@ test('REST: the live tail returns each event once', async () => {
 });
 
 test('a proxy hides the key from the page, and forwards requests, refusals and live tails', async () => {
-  const { key, ids } = await workspace();
+  const { key, ids } = await createThreeSessions(gateway);
   const { createProxy } = await example('proxy.ts');
   const proxy = createProxy(gateway.url, ({ headers }) => (headers.cookie === 'session=1' ? key : undefined));
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

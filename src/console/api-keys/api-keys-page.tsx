@@ -18,7 +18,6 @@ export function ApiKeysPage() {
   const mayCreate = useScope('API_KEYS_WRITE');
   const [secret, setSecret] = useState<string>();
   const isAdministrator = useAdministration();
-  const people = usePeople();
   const owner = useFilter('owner');
   const unbound = useFilter('unbound');
   const filter = { ...(owner[0] && { ownerIds: [owner[0]] }), ...(unbound[0] && { isBound: false }) };
@@ -47,12 +46,7 @@ export function ApiKeysPage() {
       actions={create}
     >
       {secret !== undefined && <Secret key={secret} label="The new key." value={secret} />}
-      {isAdministrator && (
-        <Filters>
-          <ChoiceField label="Of" value={owner[0]} onChange={owner[1]} choices={[['', 'Anybody'], ...people]} />
-          <CheckField label="In any organization of the person" value={unbound[0]} onChange={unbound[1]} />
-        </Filters>
-      )}
+      {isAdministrator && <KeyFilters owner={owner} unbound={unbound} />}
       <List
         label="API keys"
         list={list}
@@ -61,6 +55,18 @@ export function ApiKeysPage() {
         head={HEAD}
       />
     </PageFrame>
+  );
+}
+
+type Filter = ReturnType<typeof useFilter>;
+
+/** Loads all people, so it is shown to administrators alone. */
+function KeyFilters({ owner, unbound }: { readonly owner: Filter; readonly unbound: Filter }) {
+  return (
+    <Filters>
+      <ChoiceField label="Of" value={owner[0]} onChange={owner[1]} choices={[['', 'Anybody'], ...usePeople()]} />
+      <CheckField label="In any organization of the person" value={unbound[0]} onChange={unbound[1]} />
+    </Filters>
   );
 }
 

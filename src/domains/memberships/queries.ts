@@ -36,11 +36,7 @@ const MEMBER_COLUMNS = [
 
 const ofUser = { email: 'u.email', name: 'u.name', userCreatedAt: 'u.created_at', userUpdatedAt: 'u.updated_at' };
 
-interface MemberConditions extends MemberFilter {
-  readonly userIds?: readonly UserId[];
-}
-
-interface FormerMemberConditions extends FormerMemberFilter {
+interface OfPeople {
   readonly userIds?: readonly UserId[];
 }
 
@@ -61,13 +57,13 @@ const declared = {
 } as const;
 
 /** The members of the acting organization. */
-export const MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
+export const MEMBERS = defineList<MemberRow, MemberFilter & OfPeople, 'JOINED_AT'>()(
   db.selectFrom('membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
   { ...declared, name: () => 'MEMBER', expressions: { ...ofUser, suspendedAt: () => sql`null::timestamptz` } },
 );
 
 /** Those whose membership is suspended. */
-export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberConditions, 'JOINED_AT'>()(
+export const SUSPENDED_MEMBERS = defineList<MemberRow, MemberFilter & OfPeople, 'JOINED_AT'>()(
   db.selectFrom('suspended_membership as m').innerJoin('user_account as u', 'u.id', 'm.user_id'),
   { ...declared, name: () => 'SUSPENDED_MEMBER', expressions: ofUser },
 );
@@ -83,7 +79,7 @@ const isNot = (table: 'membership' | 'suspended_membership') => sql`(
   select s.user_id from ${sql.table(table)} as s where s.organization_id = m.organization_id and s.user_id = m.user_id) is null`;
 
 /** Those who have left or were removed, and have not come back. */
-export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberConditions, 'LEFT_AT'>()(
+export const FORMER_MEMBERS = defineList<FormerMemberRow, FormerMemberFilter & OfPeople, 'LEFT_AT'>()(
   db.selectFrom('former_membership as m'),
   {
     alias: 'm',

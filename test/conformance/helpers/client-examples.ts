@@ -3,6 +3,8 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { DocumentNode } from 'graphql';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import openapiTS, { astToString } from 'openapi-typescript';
+import type { TestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
 import { OPENAPI, generatedFolder } from './apps.ts';
 import { generateTypes } from './codegen.ts';
 
@@ -32,6 +34,17 @@ export async function generateClientExamples(name: string): Promise<string> {
     await generateTypes(`${folder}/${filename}`, `${folder}/${config.documents}`, plugins, config.config);
   await writeFile(`${folder}/generated/openapi.ts`, astToString(await openapiTS(pathToFileURL(OPENAPI))));
   return folder;
+}
+
+/** A new organization with three sessions, the first of which has five events and is finished. */
+export async function createThreeSessions(gateway: TestGateway) {
+  const { key, organization } = await gateway.createKey();
+  const ids: string[] = [];
+  for (const title of ['One', 'Two', 'Three'])
+    ids.push(await createSession(gateway, key, { title, visibility: 'PUBLIC' }));
+  await append(gateway, key, ids[0] ?? '', eventsOf(5));
+  await moveTo(gateway, key, ids[0] ?? '', 'CANCELLED');
+  return { key, organization, ids };
 }
 
 type OnEvent = (id: number) => void;
