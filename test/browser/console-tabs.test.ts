@@ -95,7 +95,8 @@ test('each tab keeps its organization, in its address and in what it changes, wh
   const { unbound, email, first, second, member, membersOf } = await createPeople();
   const context = await site.newContext({ key: unbound });
   const { page } = await site.open(`/members?organization=${first}`, {}, context);
-  const row = page.getByRole('row').filter({ hasText: member.email });
+  const members = page.getByRole('table', { name: 'Members', exact: true });
+  const row = members.getByRole('row').filter({ hasText: member.email });
   await row.waitFor();
   const { page: other } = await site.open(`/members?organization=${first}`, {}, context);
   await other.getByRole('combobox', { name: 'Organization' }).selectOption(second);
