@@ -1,12 +1,12 @@
 import { flushCompileCache } from 'node:module';
-import { auditFloorOf } from './core/audit-floor.ts';
+import { auditFloorOf } from './core/audit-log-minimum.ts';
 import { databaseTrouble } from './core/postgres/failures.ts';
 import { createSignInLink } from './domains/identities/public.ts';
 import { CompanySignIn } from './gateway/company-sign-in.ts';
 import { workContext } from './gateway/contexts.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { listen } from './gateway/http/listen.ts';
-import { startFolding, startJobs } from './gateway/jobs.ts';
+import { startFolding, startJobs } from './gateway/background-jobs.ts';
 import { prepareScripts } from './gateway/pages/scripts.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { DEMO_EMAIL, createDemoWorkspace } from './operator/demo-workspace.ts';

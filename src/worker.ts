@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module';
 import { VERSION_AND_BUILD } from './core/version.ts';
 import { listen } from './gateway/http/listen.ts';
-import { startJobs } from './gateway/jobs.ts';
+import { startJobs } from './gateway/background-jobs.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { createWorkerPages } from './gateway/worker-pages.ts';
 import { runService } from './operator/run-service.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isOwnPath } from './http/base-path.ts';
 import { keysOf } from './keys-of.ts';
 import { type Network, parseNetwork } from './http/client-address.ts';
-import { auditFloorFault } from './audit-floor.ts';
+import { auditFloorFault } from './audit-log-minimum.ts';
 import { operatorClients } from './oauth-clients.ts';
 import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';

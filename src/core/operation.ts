@@ -12,7 +12,7 @@ import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.t
 import type { Backlog } from './backlog.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { ToolCallAudit } from './tool-call-audit.ts';
-import type { Timing } from './timing.ts';
+import type { Timing } from './timeouts.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Caches } from './caches.ts';

@@ -8,7 +8,7 @@ import {
   isEnumType,
 } from 'graphql';
 import { giveUp } from './outcome.ts';
-import { silence } from './silence.ts';
+import { silence } from './unread-rejections.ts';
 
 /** An execution, as leaves use it. */
 export interface Measured {

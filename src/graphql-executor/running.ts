@@ -2,7 +2,7 @@ import type { FieldNode, GraphQLFieldResolver, GraphQLObjectType, GraphQLResolve
 import { type GaveUpReason, GivenUp, giveUp } from './outcome.ts';
 import type { Outcome } from './replay.ts';
 import { type Arguments, type SelectedField, argumentsOf, sharedArgumentsOf } from './selections.ts';
-import { silence } from './silence.ts';
+import { silence } from './unread-rejections.ts';
 import type { VariableValues } from './variables.ts';
 
 /** The state of compiled code: one execution of a query, and the promises that it waits for. */

@@ -1,7 +1,7 @@
 // Changes by another process reach live tails and subscriptions: immediately by notifications, or by polling if notifications are lost.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { userDeletionJob } from '../../src/domains/user-deletions/deletion-job.ts';
-import { DELETION_STEPS } from '../../src/gateway/jobs.ts';
+import { DELETION_STEPS } from '../../src/gateway/background-jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { editsOf } from '../../src/console/sessions/edits.ts';
+import { editsOf } from '../../src/console/sessions/file-diffs.ts';
 
 describe('changes of files', () => {
   const signed = (name: string, input: object | string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { auditFloorOf } from '../../src/core/audit-floor.ts';
+import { auditFloorOf } from '../../src/core/audit-log-minimum.ts';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { parseNetwork } from '../../src/core/http/client-address.ts';
 import { parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';

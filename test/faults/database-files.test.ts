@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { startJobs } from '../../src/gateway/jobs.ts';
+import { startJobs } from '../../src/gateway/background-jobs.ts';
 import { prepareDatabase } from '../../src/gateway/prepare-database.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, tail } from '../support/fixtures/sessions.ts';

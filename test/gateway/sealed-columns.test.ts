@@ -79,7 +79,7 @@ const SEALING: Readonly<Record<string, string>> = {
   'core/secrets/secret-store.ts': 'secret.sealed',
   'domains/mcp-connections/authorization/confirmation.ts': 'a form, for minutes',
   'domains/mcp-use/headers.ts': 'an answer, for the client',
-  'domains/tool-approvals/use.ts': 'tool_approval.sealed_arguments',
+  'domains/tool-approvals/ask-or-use.ts': 'tool_approval.sealed_arguments',
   'gateway/admission/browser-session.ts': 'a cookie',
   'gateway/authorization-consent.ts': 'a form and a cookie, for minutes',
   'gateway/company-sign-in.ts': 'a cookie, for minutes; api_key.id_token',

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { maintenanceJob, startJobs } from '../../src/gateway/jobs.ts';
+import { maintenanceJob, startJobs } from '../../src/gateway/background-jobs.ts';
 import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 

@@ -1,4 +1,4 @@
-import { ENTRY, FINDING, entryOf } from './finding-operations.ts';
+import { ENTRY, FINDING, entryOf } from './search-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from '../members/people-operations.ts';
 import { TOOL_OPERATIONS } from '../mcp-connections/tool-operations.ts';

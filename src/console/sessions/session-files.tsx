@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { type Fault, query } from '../parts/api.ts';
-import { type DiffLine, editsOf } from './edits.ts';
+import { type DiffLine, editsOf } from './file-diffs.ts';
 import { counted } from '../parts/amounts.ts';
 import { Empty, Faults, Loading } from '../parts/parts.tsx';
 import type { Outline } from './session-outline.ts';

@@ -1,4 +1,4 @@
-import { editsOf } from './edits.ts';
+import { editsOf } from './file-diffs.ts';
 import { visibleText } from '../parts/markup.ts';
 import { summaryOf } from './timeline-body.tsx';
 import { type Entry, itemOf } from './timeline.ts';

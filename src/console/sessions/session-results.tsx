@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { run } from '../parts/api.ts';
-import { patchLines } from './edits.ts';
+import { patchLines } from './file-diffs.ts';
 import { usePages } from '../parts/hooks.ts';
 import { LoadMore } from '../parts/load-more.tsx';
 import type { Answers } from '../generated/operation-types.ts';

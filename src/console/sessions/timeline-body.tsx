@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { durationOf } from '../parts/amounts.ts';
-import { type DiffLine, type Edit, editsOf, isPatch, patchLines } from './edits.ts';
+import { type DiffLine, type Edit, editsOf, isPatch, patchLines } from './file-diffs.ts';
 import { jsonOf } from './event-content.ts';
 import { MessageText } from './message-text.tsx';
 import { Badge } from '../parts/parts.tsx';

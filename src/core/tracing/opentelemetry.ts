@@ -14,7 +14,7 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { HttpHeaders } from '../http/messages.ts';
-import type { Timing } from '../timing.ts';
+import type { Timing } from '../timeouts.ts';
 import { USER_AGENT } from '../version.ts';
 import type { Span, SpanOptions, Tracing } from './tracing.ts';
 

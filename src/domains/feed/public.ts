@@ -10,4 +10,4 @@ export {
   readFeedHead,
   readNumberedFeedHead,
 } from './queries.ts';
-export { feedEntriesOf } from './sources.ts';
+export { feedEntriesOf } from './flushed-changes.ts';

@@ -29,7 +29,7 @@ import { type ToolResponse, asksForInput, recordedCall } from './tool-call.ts';
 import { answerFailure, jsonRpc } from './rest-json-rpc.ts';
 import { getPrompt, readResource } from './combined-contents.ts';
 import { type SessionList, legacyTool, listOfAll, placeOf } from './combined-lists.ts';
-import { callParams, unknownTool } from './tool-policy.ts';
+import { callParams, unknownTool } from './allowed-tools.ts';
 import { keysOf } from '../../core/keys-of.ts';
 
 /** Notifications of a server that wait to be passed on. */

@@ -37,7 +37,7 @@ import {
 import { type CallName, cancelCall, openCall } from './call-cancellation.ts';
 import { passedStream } from './passed-stream.ts';
 import { answerFailure } from './rest-json-rpc.ts';
-import { refusedCall, requireClear, withAllowedTools } from './tool-policy.ts';
+import { refusedCall, requireClear, withAllowedTools } from './allowed-tools.ts';
 import { MAX_ANSWER_BYTES, isEventStream, readAnswer, requireProtocol, responseIn, sendUpstream } from './upstream.ts';
 import { requireAccess } from '../../core/access.ts';
 import { USE_MCP_CONNECTIONS } from './policy.ts';

@@ -4,7 +4,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import type { UsableConnection } from '../mcp-connections/public.ts';
 import { CALLS_OF_PERSON, boundOfOrganization } from '../../core/pools.ts';
 import type { Message } from './message.ts';
-import type { Timing } from '../../core/timing.ts';
+import type { Timing } from '../../core/timeouts.ts';
 import { UpstreamError } from './errors.ts';
 import { DomainError } from '../../core/errors.ts';
 import { Sums } from '../../core/swept-map.ts';

@@ -6,7 +6,7 @@ import { INVALID_PARAMS, errorText, outcomeOf } from './message.ts';
 import { parameterHeaders } from './parameter-headers.ts';
 import { type ServerResponse, SessionLost, inSession, refusedBy } from './server-session.ts';
 import { decideCall } from './tool-decision.ts';
-import { unknownTool } from './tool-policy.ts';
+import { unknownTool } from './allowed-tools.ts';
 import type { UsedApproval } from '../tool-approvals/public.ts';
 import { AuthorizationRequiredError, UpstreamError } from './errors.ts';
 import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';

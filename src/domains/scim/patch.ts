@@ -4,6 +4,7 @@ import {
   type GroupState,
   type Names,
   NAME_PARTS,
+  SCHEMA_PREFIX,
   type UserState,
   addressIn,
   booleanIn,
@@ -15,7 +16,7 @@ import {
 } from './resources.ts';
 
 /**
- * PATCH (RFC 7644, section 3.5.2) and filters (section 3.4.2.2) as Okta and Entra send them. The package scim-patch changes any member of any
+ * PATCH (RFC 7644, section 3.5.2) as Okta and Entra send it. The package scim-patch changes any member of any
  * object; here only some members exist, and all others are ignored.
  */
 
@@ -27,8 +28,6 @@ interface Change {
   readonly path: string | undefined;
   readonly value: unknown;
 }
-
-const SCHEMA_PREFIX = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i;
 
 function changesIn(body: unknown): Change[] {
   const operations = memberOf(body, 'Operations');
@@ -96,35 +95,4 @@ export function patchedGroup(before: GroupState, body: unknown): GroupState {
 function without(members: ReadonlySet<string>, removed: readonly string[]): ReadonlySet<string> {
   const gone = new Set(removed);
   return new Set([...members].filter((id) => !gone.has(id)));
-}
-
-/** What a filter asks for: the attribute, in lower case, and the text that it equals. */
-export interface Filter {
-  readonly attribute: string;
-  readonly value: string;
-}
-
-const FILTER = /^\s*([a-z.]+|emails\[\s*type\s+eq\s+"work"\s*\]\.value)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i;
-
-/** @throws ScimError (400) for another filter than `attribute eq "text"` on one of the attributes. */
-export function filterIn(text: string | null, attributes: readonly string[]): Filter | undefined {
-  if (text === null || text.trim() === '') return undefined;
-  const [, path = '', quoted = ''] = text.length > 2000 ? [] : (FILTER.exec(text.replace(SCHEMA_PREFIX, '')) ?? []);
-  const attribute = path.startsWith('emails[') ? 'emails.value' : path.toLowerCase();
-  const value = parsed(quoted);
-  if (value === undefined || !attributes.includes(attribute))
-    throw new ScimError(
-      'invalidFilter',
-      `filter: must be ATTRIBUTE eq "TEXT", with one of these attributes: ${attributes.join(', ')}`,
-    );
-  return { attribute, value };
-}
-
-function parsed(quoted: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(quoted);
-    return typeof value === 'string' && value.isWellFormed() && !value.includes('\0') ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

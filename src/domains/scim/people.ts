@@ -7,7 +7,7 @@ import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { ScimUser, type SuspensionTables } from '../memberships/public.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { type User, type UserTables, personName } from '../users/public.ts';
-import type { Filter } from './patch.ts';
+import type { Filter } from './filter.ts';
 import type { GroupState, UserState } from './resources.ts';
 
 /** People as SCIM sees them: all members, also those whose membership is suspended. */

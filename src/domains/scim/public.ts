@@ -10,7 +10,7 @@ export {
   listScimGroups,
   readScimGroup,
 } from './group-operations.ts';
-export { filterIn } from './patch.ts';
+export { filterIn } from './filter.ts';
 export { type StoredGroup, type StoredUser, USER_FILTERS } from './people.ts';
 export { LIST_SCHEMA, type Resource, groupResource, userResource, versionOf } from './resources.ts';
 export { changeScimUser, createScimUser, deleteScimUser, listScimUsers, readScimUser } from './user-operations.ts';

@@ -6,6 +6,8 @@ import { ScimError } from './errors.ts';
 
 export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User';
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group';
+/** In front of the names of attributes. */
+export const SCHEMA_PREFIX = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i;
 export const LIST_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:ListResponse';
 
 export const NAME_PARTS = ['formatted', 'givenName', 'familyName'] as const;

@@ -3,4 +3,4 @@
 export { DuplicateMember } from './arguments.ts';
 export { ARGUMENTS_COLUMN } from './entity.ts';
 export { SEE_TOOL_APPROVALS, isSeenBy } from './policy.ts';
-export { type UsedApproval, useApproval } from './use.ts';
+export { type UsedApproval, useApproval } from './ask-or-use.ts';

@@ -2,7 +2,7 @@ import { jobEntry, recordAudit } from '../../core/audit.ts';
 import { FEED_TYPES, type FeedType, publishToFeed } from '../../core/feed.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { sqlWithin } from '../../core/postgres/reading/sql.ts';
-import type { Timing } from '../../core/timing.ts';
+import type { Timing } from '../../core/timeouts.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { type FeedEntryRow, type FeedReader, findFeedEntriesById, readFeedPage, visibleTypes } from '../feed/public.ts';
 import {

@@ -22,15 +22,6 @@ export interface AnswerParts {
   readonly log: Pick<Logger, 'error'>;
 }
 
-/** @throws ConflictError (409) when the stored answer belongs to another request. */
-export function requireSameRequest(stored: { readonly fingerprint: string }, fingerprint: string): void {
-  if (stored.fingerprint === fingerprint) return;
-  throw new ConflictError(
-    'WRONG_STATE',
-    'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
-  );
-}
-
 /** An attempt, which `token` identifies, and what it has changed. */
 interface Attempt {
   readonly place: KeyPlace;

@@ -13,14 +13,7 @@ import type { WhileWaiting } from '../../core/request-slot.ts';
 import { hashOfJson } from '../../core/text/json-hash.ts';
 import { lockForAnswer } from '../../core/stored-answers.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
-import {
-  type Answered,
-  type AnswerParts,
-  type Change,
-  openAnswer,
-  requireSameRequest,
-  storeAnswer,
-} from './answers.ts';
+import { type Answered, type AnswerParts, type Change, openAnswer, storeAnswer } from './answers.ts';
 import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
 import { type KeyPlace, claimKey, releaseClaim, readAnswer, setLockTimeout } from './queries.ts';
 
@@ -256,6 +249,15 @@ export class Idempotency {
     const answered = await openAnswer(this.#parts, place, stored.answer);
     return { ...answered, changed: type === null || id === null ? undefined : { type, id } };
   }
+}
+
+/** @throws ConflictError (409) when the stored answer belongs to another request. */
+function requireSameRequest(stored: { readonly fingerprint: string }, fingerprint: string): void {
+  if (stored.fingerprint === fingerprint) return;
+  throw new ConflictError(
+    'WRONG_STATE',
+    'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
+  );
 }
 
 class ClaimLocked extends Error {}

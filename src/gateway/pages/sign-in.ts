@@ -10,7 +10,7 @@ import type { KnownKey } from '../admission/api-key-lookup.ts';
 import { publishScript } from './scripts.ts';
 import { smallPage } from './layout.ts';
 import { onwardPage } from './consent.ts';
-import { type OidcPages, beginOidc, completeOidc, logOut, signedInHere } from './oidc.ts';
+import { type OidcPages, beginOidc, completeOidc, logOut, signedInHere } from './company-sign-in.ts';
 import type { Visit } from './visit.ts';
 
 export interface SignInDependencies {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { maintenanceJob } from '../../../src/gateway/jobs.ts';
+import { maintenanceJob } from '../../../src/gateway/background-jobs.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { revokeGrant } from '../../../src/domains/oauth-grants/public.ts';
 import { revokeAnyApiKey, revokeKeys } from '../../../src/domains/api-keys/public.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { maintenanceJob } from '../../../src/gateway/jobs.ts';
+import { maintenanceJob } from '../../../src/gateway/background-jobs.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { LEAVE } from '../../support/fixtures/organizations.ts';
 import { grantTo } from '../../support/fixtures/oauth-grants.ts';

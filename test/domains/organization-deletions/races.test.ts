@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { organizationDeletionJob } from '../../../src/domains/organization-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
+import { DELETION_STEPS } from '../../../src/gateway/background-jobs.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';

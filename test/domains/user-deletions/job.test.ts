@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
-import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
+import { DELETION_STEPS } from '../../../src/gateway/background-jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';

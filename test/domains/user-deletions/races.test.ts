@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
-import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
+import { DELETION_STEPS } from '../../../src/gateway/background-jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';

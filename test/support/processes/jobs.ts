@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startJobs } from '../../../src/gateway/jobs.ts';
+import { startJobs } from '../../../src/gateway/background-jobs.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
 import { GATEWAY } from './programs.ts';
 import { start } from './process.ts';
