@@ -18,6 +18,8 @@ export interface RemovedEntry extends EntryPlace {
 export interface SeenEntries {
   /** The last event that was looked at. */
   readonly lastEventId: number;
+  /** The reader knows what ends of the session until this event have changed; undefined when it has no entries. */
+  readonly closedId: number | undefined;
   /** The reader knows which entries before this id are no more; undefined when it has none. */
   readonly removedUntil: number | undefined;
   /** How many superseded events the reader knows of; undefined when it has no entries. */
@@ -48,8 +50,9 @@ export async function changedEntries(
   const { heads } = await foldSessions(context.sql, [sessionId], callerOf(context.actor));
   const head = heads.get(sessionId);
   if (!head) return undefined;
-  const { lastEventId: after, removedUntil = head.prunedUntil, superseded = head.superseded } = before;
-  const seen = { ...before, removedUntil, superseded };
+  const { lastEventId: after, closedId = head.closedId } = before;
+  const { removedUntil = head.prunedUntil, superseded = head.superseded } = before;
+  const seen = { ...before, closedId, removedUntil, superseded };
   if (removedUntil < head.prunedUntil) return prunedEntries(context, { sessionId, seen, filter }, head);
   if (superseded !== head.superseded && head.isComplete)
     return supersededEntries(context, { sessionId, seen, filter }, head);
@@ -69,18 +72,12 @@ export async function changedEntries(
     return { entries, removed: [], seen: seenAt(until), hasMore: true, isEnded: false };
   }
   if (!head.isComplete) return { entries: rows, removed: [], seen: seenAt(last), hasMore: true, isEnded: false };
-  // With the end of the session, those that only it has changed are sent once more.
+  // Those that only an end of the session has changed are sent once more.
   const { isClosed: isEnded, lastId } = head;
-  const closed = isEnded
-    ? (
-        await changedBy(
-          sql<SqlBool>`n.closed_with = ${lastId}::bigint and n.last_event_id <= ${after}::bigint`,
-          MAX_TOGETHER,
-        )
-      ).rows
-    : [];
-  const entries = [...rows, ...closed];
-  return { entries, removed: [], seen: seenAt(Math.max(after, lastId)), hasMore: false, isEnded };
+  const isClosedSince = sql<SqlBool>`n.closed_with > ${closedId}::bigint and n.last_event_id <= ${after}::bigint`;
+  const closed = head.closedId > closedId ? (await changedBy(isClosedSince, MAX_TOGETHER)).rows : [];
+  const now = { ...seenAt(Math.max(after, lastId)), closedId: Math.max(closedId, head.closedId) };
+  return { entries: [...rows, ...closed], removed: [], seen: now, hasMore: false, isEnded };
 }
 
 /** The next pruned entries, and what is left of them. */

@@ -1,6 +1,7 @@
 import { isFailure, isLinePart, isOfProgram, kindOf, plainLine } from './event-kind.ts';
 import {
   type FoldedEvent,
+  type GivenText,
   agentKey,
   callInput,
   callKey,
@@ -151,30 +152,35 @@ export class EntryFold {
     }
     const grown = item ?? this.#begin(event, agent, { kind, subagentId, likeness, place: placeOf(event) });
     const change = this.#extend(event, grown, agent);
-    if (text.whole === undefined && text.part === '') return change;
-    if (text.whole !== undefined) [change.parts, change.isWhole, grown.length, grown.hash] = [[id], true, 0, 0];
-    else if (grown.length <= MAX_JOINED) change.parts.push(id);
-    grown.hash = hashed(text.whole ?? text.part, grown.hash);
-    grown.length += (text.whole ?? text.part).length;
-    grown.isOpen = grown.isDone !== true && isPart(data, text);
-    change.endedAt = grown.isOpen ? null : event.createdAt;
-    if (grown.isOpen) [agent.open, agent.at] = [grown.key, event.createdAt];
-    else if (agent.open === grown.key) delete agent.open;
-    if (kind === 'agentMessage') this.#setLast(agent, grown, event);
+    if (text.whole !== undefined || text.part !== '') this.#grow(event, agent, grown, text);
+    if (grown.isMessage) this.#setLast(agent, grown, event);
     return change;
+  }
+
+  #grow({ id, data, createdAt }: FoldedEvent, agent: Agent, item: Item, text: GivenText): void {
+    const change = this.#changeOf(item.id);
+    if (text.whole !== undefined) [change.parts, change.isWhole, item.length, item.hash] = [[id], true, 0, 0];
+    else if (item.length <= MAX_JOINED) change.parts.push(id);
+    item.hash = hashed(text.whole ?? text.part, item.hash);
+    item.length += (text.whole ?? text.part).length;
+    item.isOpen = item.isDone !== true && isPart(data, text);
+    change.endedAt = item.isOpen ? null : createdAt;
+    if (item.isOpen) [agent.open, agent.at] = [item.key, createdAt];
+    else if (agent.open === item.key) delete agent.open;
   }
 
   /** The last message of an agent. One that was final because its turn had ended is not when another follows. */
   #setLast(agent: Agent, item: Pick<Item, 'id' | 'length' | 'hash'>, { id, data }: FoldedEvent): void {
+    const isAnswer = data['responsePhase'] === 'final_answer';
+    if (isAnswer) this.#changeOf(item.id).isFinal = true;
+    if (agent.lastId !== undefined && item.id < agent.lastId) return;
     if (agent.lastId !== item.id) {
       if (agent.isEnded === true && agent.lastId !== undefined && agent.lastTurn === agent.turn && !agent.isAnswer)
         Object.assign(this.#changeOf(agent.lastId), { isFinal: false, lastEventId: id });
       Object.assign(agent, { lastId: item.id, lastTurn: agent.turn, isEnded: false, isAnswer: false });
     }
     Object.assign(agent, { lastLength: item.length, lastHash: item.hash });
-    if (data['responsePhase'] !== 'final_answer') return;
-    agent.isAnswer = true;
-    this.#changeOf(item.id).isFinal = true;
+    if (isAnswer) agent.isAnswer = true;
   }
 
   #addOfTool(
@@ -308,6 +314,7 @@ export class EntryFold {
       length: 0,
       hash: 0,
       ...(place === undefined && { likeness }),
+      ...(begin.kind === 'agentMessage' && { isMessage: true }),
     };
     this.#remember(item);
     const change = this.#changeOf(id);

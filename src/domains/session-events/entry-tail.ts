@@ -36,8 +36,8 @@ export const tailSessionEntries = guarded(
     const live = context.liveTails.open(context.actor, topics, signal);
     const isFirst = after === 0;
     let seen: SeenEntries = isFirst
-      ? { lastEventId: 0, removedUntil: undefined, superseded: undefined, knownIds: [] }
-      : { lastEventId: after, removedUntil: 0, superseded: 0, knownIds: undefined };
+      ? { lastEventId: 0, closedId: undefined, removedUntil: undefined, superseded: undefined, knownIds: [] }
+      : { lastEventId: after, closedId: after - 1, removedUntil: 0, superseded: 0, knownIds: undefined };
     let sentAt = 0;
     const readPresent = async (current: OperationContext) => {
       const wait = sentAt + MIN_INTERVAL_MS - performance.now();

@@ -16,7 +16,7 @@ export interface FoldedEvent {
 
 const MAX_NAME = 200;
 
-interface GivenText {
+export interface GivenText {
   /** The whole text so far. */
   readonly whole: string | undefined;
   /** What is added to it. */
@@ -49,9 +49,11 @@ export const isFraming = (text: string) => {
 /** Where the text of an event belongs; undefined if it names no place. */
 export function placeOf({ data, messageId }: Pick<FoldedEvent, 'data' | 'messageId'>): string | undefined {
   const agent = agentKey(subagentOf(data));
+  // Some use one id for what a person and what the agent says.
+  const by = data['source'] === 'user' ? 'u' : 't';
   const itemId = idOf(data['itemId']);
-  if (itemId !== null) return `t${digestOf(`${agent} ${itemId}`)}`;
-  return messageId === null ? undefined : `t${digestOf(`${agent} ${messageId}:${placeIn(data) ?? 0}`)}`;
+  if (itemId !== null) return `${by}${digestOf(`${agent} ${itemId}`)}`;
+  return messageId === null ? undefined : `${by}${digestOf(`${agent} ${messageId}:${placeIn(data) ?? 0}`)}`;
 }
 
 /** Whether a text goes on with that of an item without an id. */

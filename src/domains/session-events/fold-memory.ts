@@ -6,6 +6,8 @@ export interface Item {
   readonly id: number;
   readonly turn: number;
   isOpen: boolean;
+  /** Whether it is a message of the agent: later events of it can be something else. */
+  readonly isMessage?: boolean;
   /** Set when the session has ended since: it is not open again. */
   isDone?: true;
   /** Of the text so far: its length and a hash. */

@@ -36,7 +36,7 @@ interface UnfoldedRow {
   readonly foldedId: number | null;
   readonly closedId: number | null;
   readonly version: number | null;
-  readonly prunedUntil: number | null;
+  readonly prunedUntil: number;
   readonly superseded: number | null;
   /** In the first row of a session. */
   readonly memory: string | null;
@@ -52,6 +52,8 @@ interface UnfoldedRow {
 export interface FoldedHead {
   readonly isClosed: boolean;
   readonly lastId: number;
+  /** The last event before the last end of the session that the entries know of. */
+  readonly closedId: number;
   /** Whether all events are folded. */
   readonly isComplete: boolean;
   readonly prunedUntil: number;
@@ -89,12 +91,12 @@ export async function foldSessions(
     }
     const changed = folds.filter(({ hasChanged }) => hasChanged);
     // Nothing is written where others have folded or pruned meanwhile: it is read again.
-    const written = changed.length > 0 ? await write((from = reader.primary), changed) : NONE_WRITTEN;
-    for (const { row, count, superseded, isComplete, hasChanged } of folds) {
+    const written = changed.length > 0 ? await write((from = reader.primary), changed) : new Set();
+    for (const { row, count, superseded, closedId, isComplete, hasChanged } of folds) {
       const { sessionId, isClosed, lastId, prunedUntil } = row;
       const isDone = isComplete && (!hasChanged || written.has(sessionId));
       if (written.has(sessionId)) counts.set(sessionId, (counts.get(sessionId) ?? 0) + count);
-      heads.set(sessionId, { isClosed, lastId, isComplete: isDone, prunedUntil: prunedUntil ?? 0, superseded });
+      heads.set(sessionId, { isClosed, lastId, closedId, prunedUntil, superseded, isComplete: isDone });
     }
     left = left.filter((id) => {
       const head = heads.get(id);
@@ -130,7 +132,7 @@ function eventsLeft(sessionIds: readonly SessionId[], caller: Caller | undefined
       's.updated_at as updatedAt',
     ])
     .select(['f.folded_id as foldedId', 'f.closed_id as closedId', 'f.version as version'])
-    .select(['f.pruned_until as prunedUntil', 'f.superseded as superseded'])
+    .select([sql`coalesce(f.pruned_until, 0)`.as('prunedUntil'), 'f.superseded as superseded'])
     .select(sql`case when coalesce(e.place, 1) = 1 then f.memory end`.as('memory'))
     .select([sql`e.id`.as('id'), sql`e.created_at`.as('createdAt'), sql`e.message_id`.as('messageId')])
     .select([sql`e.event_data`.as('eventData'), sql`e.is_superseded`.as('isSuperseded')])
@@ -272,8 +274,6 @@ const WRITE = `with given as (
 const CLOSE = `update session_entry e set ended_at = g.at, closed_with = g.closed
   from json_to_recordset($1::json) as g(s uuid, o uuid, closed bigint, at timestamptz)
   where e.session_id = g.s and e.organization_id = g.o and e.id <= g.closed and e.ended_at is null`;
-
-const NONE_WRITTEN: ReadonlySet<SessionId> = new Set();
 
 /** @returns the sessions whose folds were written */
 async function write(writer: Sql, folds: readonly Folded[]): Promise<ReadonlySet<SessionId>> {

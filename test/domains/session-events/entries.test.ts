@@ -1,29 +1,14 @@
-import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createFolding, foldAppended } from '../../../src/domains/session-events/public.ts';
-import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
-import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
 import { Backlog } from '../../../src/core/backlog.ts';
 import type { SessionId } from '../../../src/core/ids.ts';
-import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
+import { type Entry, prune, restEntries } from '../../support/fixtures/entries.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
-import { append, createSession, moveTo, mutate, readAll, subscribe } from '../../support/fixtures/sessions.ts';
+import { RECORDED } from '../../support/fixtures/recordings.ts';
+import { append, createSession, moveTo, mutate, readAll, subscribe, tail } from '../../support/fixtures/sessions.ts';
 import { modelOf } from '../../support/oracles/entry-model.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-
-interface Entry {
-  readonly id: number;
-  readonly kind: string;
-  readonly turn: number;
-  readonly isOpen: boolean;
-  readonly isFailed: boolean;
-  readonly endedAt: string | null;
-  readonly lastEventId: number;
-  readonly text?: string;
-  readonly isFinal?: boolean;
-  readonly output?: string;
-}
 
 const FIELDS = `id: databaseId kind turn isOpen isFailed endedAt lastEventId startedAt subagent { databaseId name toolCall { databaseId } }
   events { nodes { databaseId } totalCount }
@@ -61,18 +46,11 @@ async function allEntries(key: string, id: string, size: number, isBackward = fa
   }
 }
 
-async function restEntries(key: string, id: string, limit: number): Promise<Entry[]> {
-  const items: Entry[] = [];
-  for (let cursor = '0'; ;) {
-    const { body } = await gateway.rest<{ items: Entry[]; nextCursor: string }>(
-      'GET',
-      `/v1/sessions/${id}/entries?limit=${limit}&cursor=${cursor}`,
-      { key },
-    );
-    if (body.items.length === 0) return items;
-    items.push(...body.items);
-    cursor = body.nextCursor;
-  }
+/** What the stream of a finished session sends to who has read it until an event. */
+async function followed(key: string, id: string, after: number) {
+  const stream = await tail(gateway, key, id, { of: 'entries', query: `?cursor=${after}` });
+  const messages = (await stream.take(Infinity)).filter(({ event }) => event !== 'end');
+  return messages.map(({ data = '' }) => JSON.parse(data) as { entries: Entry[]; removedIds: number[] });
 }
 
 const send = (key: string, id: string, format: string, lines: readonly unknown[]) =>
@@ -82,26 +60,16 @@ const send = (key: string, id: string, format: string, lines: readonly unknown[]
     headers: { 'Content-Type': `application/x-ndjson; format=${format}` },
   });
 
-const RECORDINGS = new URL('../../support/fixtures/recordings/', import.meta.url);
-const recorded: [name: string, format: FormatName, lines: readonly unknown[]][] = [
-  ...FORMAT_NAMES.map((format): (typeof recorded)[number] => [`lines of ${format}`, format, AGENT_LINES[format]]),
-  ...readdirSync(RECORDINGS).map((name): (typeof recorded)[number] => [
-    `recording ${name}`,
-    (name === 'qwen.ndjson' ? 'claude' : name.replace('.ndjson', '')) as FormatName,
-    readFileSync(new URL(name, RECORDINGS), 'utf8').split('\n').filter(Boolean),
-  ]),
-];
-
 const lettersOf = (text: string) => text.replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-test.each(recorded)('%s: entries are those of the model, the same everywhere', async (_, format, lines) => {
+test.each(RECORDED)('%s: entries are those of the model, the same everywhere', async (_, format, lines) => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   await moveTo(gateway, key, id, 'IN_PROGRESS');
   const joined: Entry[][] = [];
   const third = Math.ceil(lines.length / 3);
   for (let start = 0; start < lines.length; start += third) {
-    joined.push(await restEntries(key, id, 500));
+    joined.push(await restEntries(gateway, key, id, 500));
     await send(key, id, format, lines.slice(start, start + third));
   }
   const events = (await readAll(gateway, key, id, 1000)).map((event) => ({
@@ -117,7 +85,7 @@ test.each(recorded)('%s: entries are those of the model, the same everywhere', a
     ...(kind === 'note' ? {} : { text }),
     ...(kind === 'toolCall' && { output }),
   }));
-  const rest = await restEntries(key, id, 500);
+  const rest = await restEntries(gateway, key, id, 500);
   const nodes = await allEntries(key, id, 25);
   const shown = nodes.map(({ events: own, ...entry }) => {
     const kind = entry.kind.toLowerCase().replaceAll(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
@@ -135,8 +103,16 @@ test.each(recorded)('%s: entries are those of the model, the same everywhere', a
   expect(shown).toEqual(model);
   expect(await allEntries(key, id, 3)).toEqual(nodes);
   expect(await allEntries(key, id, 2, true)).toEqual(nodes);
-  expect(await restEntries(key, id, 2)).toEqual(rest);
+  expect(await restEntries(gateway, key, id, 2)).toEqual(rest);
   expect(rest.map(({ id: entry }) => entry)).toEqual(nodes.map(({ id: entry }) => entry));
+
+  // The totals are those of the entries.
+  const calls = rest.filter(({ kind, isOpen }) => kind === 'toolCall' && !isOpen);
+  const failed = calls.filter(({ isFailed }) => isFailed).length;
+  const { body: usage } = await gateway.rest<object>('GET', `/v1/sessions/${id}/usage`, { key });
+  expect(usage).toMatchObject(
+    calls.length === 0 ? { toolCalls: null, toolErrors: null } : { toolCalls: calls.length, toolErrors: failed },
+  );
 
   // The texts are in the Markdown, in this order.
   const file = await gateway.fetch(`/v1/sessions/${id}/export?format=markdown`, {
@@ -153,15 +129,12 @@ test.each(recorded)('%s: entries are those of the model, the same everywhere', a
 
   // Who has read entries at any time, and then follows, has what a page has in the end.
   await moveTo(gateway, key, id, 'COMPLETED');
-  const ended = await restEntries(key, id, 500);
+  const ended = await restEntries(gateway, key, id, 500);
   for (const first of joined) {
     const after = Math.max(0, ...first.map(({ lastEventId }) => lastEventId));
-    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
-    const response = await gateway.fetch(`/v1/sessions/${id}/entries?cursor=${after}`, { headers });
-    const followed = new Map(first.map((entry) => [entry.id, entry]));
-    for (const [, data = ''] of (await response.text()).matchAll(/^data: (\{"entries".*)$/gm))
-      for (const entry of (JSON.parse(data) as { entries: Entry[] }).entries) followed.set(entry.id, entry);
-    expect([...followed.values()].toSorted((one, other) => one.id - other.id)).toEqual(ended);
+    const sent = (await followed(key, id, after)).flatMap(({ entries }) => entries);
+    const known = new Map([...first, ...sent].map((entry) => [entry.id, entry]));
+    expect([...known.values()].toSorted((one, other) => one.id - other.id)).toEqual(ended);
   }
 });
 
@@ -188,13 +161,13 @@ test('nothing is open in a finished session, nor when it is queued again', async
     [2, 'agentMessage', 1, false, false],
     [3, 'toolCall', 1, true, undefined],
   ];
-  expect(shownOf(await restEntries(key, id, 50))).toEqual(running);
+  expect(shownOf(await restEntries(gateway, key, id, 50))).toEqual(running);
   await moveTo(gateway, key, id, 'COMPLETED', 'QUEUED', 'IN_PROGRESS');
   await append(gateway, key, id, [
     said('user', 'Go on'),
     call('a', 'completed', { toolResult: { status: 'completed', output: 'done' } }),
   ]);
-  const items = await restEntries(key, id, 50);
+  const items = await restEntries(gateway, key, id, 50);
   expect(shownOf(items)).toEqual([
     [1, 'userMessage', 1, false, undefined],
     [2, 'agentMessage', 1, false, true],
@@ -202,6 +175,10 @@ test('nothing is open in a finished session, nor when it is queued again', async
     [4, 'userMessage', 2, false, undefined],
   ]);
   expect(items[2]).toMatchObject({ lastEventId: 5, output: 'done' });
+  // Who has read the entries before the end, and comes back now, learns of it.
+  await moveTo(gateway, key, id, 'COMPLETED');
+  const batches = await followed(key, id, 3);
+  expect(batches.map(({ entries }) => entries.map((entry) => entry.id))).toEqual([[4, 3, 2]]);
 });
 
 test('a subscription sends what has changed, and at the end once more what only the end has changed', async () => {
@@ -260,7 +237,7 @@ test('a page takes at most three statements, and each event is folded once, whoe
   await Promise.all([
     foldAppended(sql, unfolded),
     foldAppended(sql, ofOther),
-    restEntries(key, id, 500),
+    restEntries(gateway, key, id, 500),
     createFolding(sql)(),
   ]);
   gateway.statements.length = 0;
@@ -301,16 +278,6 @@ test('a page folds at most 1,000 events, and an append leaves no more than that'
   }
 });
 
-type Prune = Parameters<typeof pruneSessionEvents>[0];
-
-/** Deletes the events before an id. */
-async function prune(id: string, before: number): Promise<void> {
-  const { database, now, newId, sql, notifier } = gateway.dependencies;
-  await sql.query("update session_event set stored_at = '2020-01-01' where session_id = $1 and id < $2", [id, before]);
-  const context: Prune = { em: database.em.fork(), now, newId, sql, notifier };
-  await pruneSessionEvents(context, { sessionId: id, before: new Date('2021-01-01') });
-}
-
 const idOf = (type: string, session: string, id: number) => Buffer.from(`${type}:${session}:${id}`).toString('base64');
 
 test('pruned events leave the entries, who follows is told which, and redacted texts are not in them', async () => {
@@ -325,7 +292,7 @@ test('pruned events leave the entries, who follows is told which, and redacted t
   ]);
   const ended = { toolResult: { status: 'completed', output: 'end' } };
   await append(gateway, key, id, [call('secretive', 'completed', ended)]);
-  expect(await restEntries(key, id, 50)).toHaveLength(4);
+  expect(await restEntries(gateway, key, id, 50)).toHaveLength(4);
   const document = `subscription($id: ID!) { sessionEntries(sessionId: $id) { entries { databaseId } removedIds lastEventId } }`;
   const stream = await subscribe(gateway, key, document, { id });
   const next = async () => JSON.parse((await stream.nextData())?.data ?? '{}') as unknown;
@@ -334,48 +301,42 @@ test('pruned events leave the entries, who follows is told which, and redacted t
   });
   expect(await next()).toEqual(batch([1, 3, 4, 2], [], 5));
   await mutate(gateway, key, 'redactSessionEvents', { sessionId: id, text: 'sesame' });
-  expect((await restEntries(key, id, 50)).at(-1)).toMatchObject({ text: 'the word is [redacted]' });
-  await prune(id, 3);
+  expect((await restEntries(gateway, key, id, 50)).at(-1)).toMatchObject({ text: 'the word is [redacted]' });
+  await prune(gateway, id, 3);
   expect(await next()).toEqual(batch([5], [idOf('UserMessage', id, 1), idOf('ToolCall', id, 2)], 5));
   await append(gateway, key, id, [
     call('secretive', 'completed', { toolResult: { ...ended.toolResult, output: '2' } }),
   ]);
   expect(await next()).toEqual(batch([5], [], 6));
   await stream.close();
-  expect(await restEntries(key, id, 50)).toMatchObject([
+  expect(await restEntries(gateway, key, id, 50)).toMatchObject([
     { id: 3, turn: 2, text: 'Two' },
     { id: 4, turn: 2 },
     { id: 5, turn: 1, kind: 'toolCall', toolName: 'Bash', input: '', output: '2', lastEventId: 6 },
   ]);
 
   // Who comes back later is told the same; who has nothing yet is not.
-  await prune(id, 6);
+  await prune(gateway, id, 6);
   await moveTo(gateway, key, id, 'COMPLETED');
-  const followed = async (after: string) => {
-    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' };
-    const response = await gateway.fetch(`/v1/sessions/${id}/entries?cursor=${after}`, { headers });
-    return [...(await response.text()).matchAll(/^data: (\{"entries".*)$/gm)].map(([, data = '']) => {
-      const { entries, removedIds } = JSON.parse(data) as { entries: Entry[]; removedIds: number[] };
-      return [entries.map((entry) => entry.id), removedIds];
-    });
-  };
-  expect(await followed('5')).toEqual([
+  const idsAfter = async (after: number) =>
+    (await followed(key, id, after)).map(({ entries, removedIds }) => [entries.map((entry) => entry.id), removedIds]);
+  expect(await idsAfter(5)).toEqual([
     [[6], [1, 2, 3, 4, 5]],
     [[6], []],
   ]);
-  expect(await followed('2')).toEqual([
+  expect(await idsAfter(2)).toEqual([
     [[], [1, 2]],
     [[6], []],
   ]);
-  expect(await followed('0')).toEqual([[[6], []]]);
+  expect(await idsAfter(0)).toEqual([[[6], []]]);
 });
 
 test('turns keep their numbers when events are pruned that nobody has read as entries', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   await append(gateway, key, id, [said('user', 'One'), said('user', 'Two'), said('user', 'Three')]);
-  await prune(id, 3);
-  expect(await restEntries(key, id, 50)).toMatchObject([{ id: 3, turn: 3 }]);
+  await prune(gateway, id, 3);
+  expect(await restEntries(gateway, key, id, 50)).toMatchObject([{ id: 3, turn: 3 }]);
   const { data } = await gateway.graphql<Page>(key, PAGE, { id });
   expect(data?.session.turns).toBe(3);
 });

@@ -1,38 +1,21 @@
 import fc from 'fast-check';
-import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { contentOf } from '../../../src/domains/session-events/entry-content.ts';
 import { type EntryChange, EntryFold } from '../../../src/domains/session-events/entry-fold.ts';
-import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
+import type { FormatName } from '../../../src/domains/session-events/formats/names.ts';
 import { separated } from '../../../src/domains/session-events/framing.ts';
-import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
 import { convertAll, dataOf } from '../../support/fixtures/converted-lines.ts';
+import { anyEventData } from '../../support/fixtures/any-event-data.ts';
+import { RECORDED } from '../../support/fixtures/recordings.ts';
 import { type ModelEntry, type ModelEvent, modelOf } from '../../support/oracles/entry-model.ts';
 
-const RECORDINGS = new URL('../../support/fixtures/recordings/', import.meta.url);
-/** More recordings can be given: `RECORDINGS="claude-transcript@file codex@file"`. */
-const given = (process.env['RECORDINGS'] ?? '')
-  .split(' ')
-  .filter(Boolean)
-  .map((each) => each.split('@'));
-const linesIn = (file: string | URL) => readFileSync(file, 'utf8').split('\n').filter(Boolean);
-const recorded: [name: string, format: FormatName, lines: (typeof AGENT_LINES)[FormatName]][] = [
-  ...FORMAT_NAMES.map((format): (typeof recorded)[number] => [`lines of ${format}`, format, AGENT_LINES[format]]),
-  ...readdirSync(RECORDINGS).map((name): (typeof recorded)[number] => [
-    `recording ${name}`,
-    (name === 'qwen.ndjson' ? 'claude' : name.replace('.ndjson', '')) as FormatName,
-    linesIn(new URL(name, RECORDINGS)),
-  ]),
-  ...given.map(([format = '', file = '']): (typeof recorded)[number] => [file, format as FormatName, linesIn(file)]),
-];
-
 /** Folds the events in batches, and merges what changes as the tables do. */
-function folded(events: readonly ModelEvent[], sizes: () => number): ModelEntry[] {
+function folded(events: readonly ModelEvent[], size: () => number): ModelEntry[] {
   const entries = new Map<number, EntryChange>();
   let memory: string | null = null;
   for (let start = 0; start < events.length;) {
     const fold = new EntryFold(memory);
-    const end = start + sizes();
+    const end = start + size();
     for (const event of events.slice(start, end)) fold.add({ ...event, data: { ...event.data } });
     for (const [id, change] of fold.changes) {
       const before = entries.get(id);
@@ -72,15 +55,28 @@ const numbered = async (format: FormatName, lines: Parameters<typeof convertAll>
     data: dataOf(event),
   }));
 
-test.each(recorded)('%s: entries are those of the model, in batches of any size', async (_, format, lines) => {
+const sizes = fc.infiniteStream(fc.integer({ min: 1, max: 9 }));
+
+test.each(RECORDED)('%s: entries are those of the model, in batches of any size', async (_, format, lines) => {
   const events = await numbered(format, lines);
   const model = modelOf(events);
   expect(folded(events, () => events.length)).toEqual(model);
   fc.assert(
-    fc.property(fc.infiniteStream(fc.integer({ min: 1, max: 9 })), (sizes) => {
-      expect(folded(events, () => sizes.next().value ?? 1)).toEqual(model);
+    fc.property(sizes, (some) => {
+      expect(folded(events, () => some.next().value ?? 1)).toEqual(model);
     }),
-    { seed: 7, numRuns: 10 },
+    { numRuns: 10 },
+  );
+});
+
+test('whatever the events, entries are those of the model, in batches of any size', () => {
+  fc.assert(
+    fc.property(fc.array(anyEventData, { maxLength: 30, size: 'max' }), sizes, (given, some) => {
+      const at = { createdAt: '2030-01-01T00:00:00.000Z', messageId: null };
+      const events = given.map((data, index): ModelEvent => ({ id: index + 1, ...at, data }));
+      expect(folded(events, () => some.next().value ?? 1)).toEqual(modelOf(events));
+    }),
+    { numRuns: 300 },
   );
 });
 

@@ -90,6 +90,7 @@ function outputOf(events: readonly ModelEvent[]): string {
 export function modelOf(events: readonly ModelEvent[]): ModelEntry[] {
   const groups: Group[] = [];
   const ends: { readonly id: number; readonly before: number }[] = [];
+  const turnOf = new Map<string, number>();
   let turn = 0;
   for (const event of events) {
     const data = of(event);
@@ -110,13 +111,12 @@ export function modelOf(events: readonly ModelEvent[]): ModelEntry[] {
             : 'agentMessage';
     const place =
       data.itemId ?? (event.messageId === null || isTool ? undefined : `${event.messageId} ${data.index ?? 0}`);
-    const key = place === undefined || isNote ? undefined : isTool ? `call ${place}` : `text ${subagentId} ${place}`;
+    const key =
+      place === undefined || isNote ? undefined : isTool ? `call ${place}` : `text ${isPerson} ${subagentId} ${place}`;
     const call = groups.findLast((group) => group.key === `call ${subagentId}`);
-    const ownTurn =
-      subagentId === null
-        ? turn
-        : (groups.find((group) => group.subagentId === subagentId)?.turn ?? call?.turn ?? turn);
+    const ownTurn = subagentId === null ? turn : (turnOf.get(subagentId) ?? call?.turn ?? turn);
     if (eventKind !== 'frame') {
+      if (subagentId !== null) turnOf.set(subagentId, ownTurn);
       const found =
         key === undefined
           ? undefined
