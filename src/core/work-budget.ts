@@ -51,6 +51,8 @@ export const WORK = {
   openTextBytes: 32 * 1024,
   /** Models and tools of one append whose usage is summed by name. */
   summedNames: 100,
+  /** So many sums a batch adds to, when its lines are of many days. */
+  summedDays: 1_000,
   /** Models, tools and failed tools by whose names a session is found. */
   sessionNames: 200,
   /** Sessions or occurrences that one request counts by day or name. */

@@ -1,11 +1,12 @@
 /** Agents and their formats. */
 
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { formatOfLine } from '../domains/session-events/formats/recognition.ts';
 import { AGENTS } from './common.ts';
 import { MAX_LOOKS } from './limits.ts';
 import type { Spool } from './spool.ts';
-import { jsonLinesIn, type Line, membersOf, nameIn } from './transcript-lines.ts';
+import { findFiles } from './transcript-files.ts';
+import { headOf, jsonLinesIn, type Line, membersOf, nameIn, tailOf } from './transcript-lines.ts';
 
 const MAX_HEAD_BYTES = 1024 * 1024;
 const MAX_HEAD_LINES = 20;
@@ -27,16 +28,40 @@ function inHead<Found>(spool: Spool, looks: number, find: (line: Line) => Found 
 export const formatOf = (spool: Spool, looks: number): string | undefined =>
   inHead<string>(spool, looks, formatOfLine, 'auto');
 
+/** The agent whose stream it is: that of Qwen Code has the format of Claude Code. */
+export function agentOf(spool: Spool, format: string) {
+  const isOfQwen = (line: Line) => (Object.hasOwn(line, 'qwen_code_version') ? 'qwen' : undefined);
+  const name = format.replace(/-(?:transcript|rollout|chat|storage)$/, '');
+  return (format === 'claude' && inHead(spool, Infinity, isOfQwen, name)) || name;
+}
+
 /** The id that an agent gives its session, by which its transcript is the same session; that of the run, if there is none. */
 export function sourceOf(spool: Spool, looks: number) {
   const { run, format = 'auto' } = spool.state;
+  if (format === 'copilot') return sessionOfCopilot(spool) ?? (looks > MAX_FILE_LOOKS ? run : undefined);
   return STREAMS.has(format) ? inHead(spool, looks, sessionIn, run) : run;
 }
-const STREAMS: ReadonlySet<string> = new Set(['claude', 'codex', 'gemini', 'opencode', 'copilot', 'pi']);
+const STREAMS: ReadonlySet<string> = new Set(['claude', 'codex', 'gemini', 'opencode', 'pi']);
 const MAX_ID = 255;
+const MAX_FILE_LOOKS = 10;
 
-const sessionIn = ({ type, session_id: session, thread_id: thread, sessionID, id, data }: Line) =>
-  [session, thread, sessionID, type === 'session' ? id : undefined, membersOf(data)['sessionId']]
+/** Copilot names its session at the end of its output; before, the file of the session that has a line of it. */
+function sessionOfCopilot(spool: Spool) {
+  const { run, sent } = spool.state;
+  const lines = jsonLinesIn(spool.read(sent, MAX_HEAD_BYTES).toString());
+  const known = lines.map(sessionIn).find((id) => id !== undefined);
+  if (known !== undefined) return known;
+  const ids = new Set(lines.filter(({ type, ephemeral }) => type === 'user.message' && !ephemeral).map(({ id }) => id));
+  const files = ids.size > 0 ? findFiles('copilot', undefined, undefined) : [];
+  const latest = files.toSorted((one, other) => other.mtimeMs - one.mtimeMs).slice(0, MAX_FILES);
+  const file = latest.find((each) => [...headOf(each), ...tailOf(each)].some(({ id }) => ids.has(id)));
+  if (file) return basename(dirname(file.path)).slice(0, MAX_ID);
+  return spool.isComplete ? run : undefined;
+}
+const MAX_FILES = 20;
+
+const sessionIn = ({ type, session_id: session, thread_id: thread, sessionID, sessionId, id, data }: Line) =>
+  [session, thread, sessionID, sessionId, type === 'session' ? id : undefined, membersOf(data)['sessionId']]
     .map(nameIn)
     .find((each) => each !== undefined)
     ?.slice(0, MAX_ID);

@@ -33,7 +33,8 @@ export function describe(found: Found) {
     firstIn(lines, (line) => line['cwd'] ?? membersOf(line['payload'])['cwd'] ?? line['directory']) ??
     folderInText(found);
   const gitOf = (line: Line) => membersOf(membersOf(line['payload'])['git']);
-  const branch = firstIn(lines, (line) => line['gitBranch'] ?? gitOf(line)['branch']);
+  const contextOf = (line: Line) => membersOf(membersOf(line['data'])['context']);
+  const branch = firstIn(lines, (line) => line['gitBranch'] ?? gitOf(line)['branch'] ?? contextOf(line)['branch']);
   const startedAt = lines.map(momentOf).find((time) => time >= Date.UTC(2000));
   const remote = firstIn(lines, (line) => gitOf(line)['repository_url']);
   return {

@@ -5,7 +5,7 @@ import { ALIVE_MS, MAX_PAUSE_MS, SEND_EVERY_MS } from './limits.ts';
 import { othersIn, type Spool, type State } from './spool.ts';
 import { Refusal } from './failures.ts';
 import { type Answer, ensureSession, isConflict, paceMs, post, postJson } from './gateway.ts';
-import { formatOf, sourceOf } from './agents.ts';
+import { agentOf, formatOf, sourceOf } from './agents.ts';
 
 /** Sends the lines of a spool: creates the session first, and sets its state at the end. */
 export class Sender {
@@ -79,8 +79,7 @@ export class Sender {
   async create(sourceId: string) {
     const { state } = this.spool;
     const { title, visibility, format = 'auto', run, project, branchName } = state;
-    if (!OF_ANY_AGENT.has(format) && !AGENTS.has(state.agent ?? ''))
-      state.agent = format.replace(/-(?:transcript|rollout|chat|storage)$/, '');
+    if (!OF_ANY_AGENT.has(format) && !AGENTS.has(state.agent ?? '')) state.agent = agentOf(this.spool, format);
     const body = { title, visibility, project, branchName };
     const ensure = (id: string) => ensureSession(state.agent ?? 'agent', id, body);
     // The session of the agent that was deleted does not come back.

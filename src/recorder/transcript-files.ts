@@ -63,7 +63,7 @@ const KINDS: readonly { agent: string; format: string; folders: () => string[]; 
   {
     agent: 'copilot',
     format: 'copilot',
-    folders: () => [join(homedir(), '.copilot', 'session-state')],
+    folders: () => [join(folderIn('COPILOT_HOME', '.copilot'), 'session-state')],
     file: /[/\\]events\.jsonl$/,
   },
   {

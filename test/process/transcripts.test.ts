@@ -458,7 +458,8 @@ async function hasSqlite(node: string) {
 test('sessions of Qwen Code, Copilot CLI and pi are those of their agents, found in their places or given', async () => {
   await leave('.qwen/projects/-work-shop/chats/q1.jsonl', qwenChat);
   await leave('.copilot/session-state/c1/events.jsonl', [
-    { type: 'user.message', data: { content: 'Fix the cart' } },
+    { type: 'session.start', data: { context: { cwd: project, branch: 'tax' } } },
+    { type: 'user.message', id: 'u1', data: { content: 'Fix the cart' } },
     { type: 'session.usage_record', data: { model: 'gpt-5', inputTokens: 100, outputTokens: 10 } },
   ]);
   const usage = { input: 100, output: 10, cost: { total: 0.1 } };
@@ -471,7 +472,15 @@ test('sessions of Qwen Code, Copilot CLI and pi are those of their agents, found
   expect(await record('import', '--yes')).toMatchObject({ code: 0 });
   const given = await leave('elsewhere/p1.jsonl', ofPi);
   expect(await record('import', given, '--yes')).toMatchObject({ code: 0 });
+  // Copilot names its session at the end of its output; a line is also in the file. Qwen Code has the lines of Claude Code.
+  const run = { type: 'system', subtype: 'init', session_id: 'q1', qwen_code_version: '0.24.4' };
+  for (const line of [{ type: 'user.message', id: 'u1', data: { content: 'Fix the cart' } }, run]) {
+    const { child, exited } = start(RECORD, { GATEWAY: gateway.url, KEY: key, HOME: home });
+    child.stdin.end(textOf([line]));
+    expect(await exited).toBe(0);
+  }
   const found = (await sessions()).toSorted((one, other) => (one.agent < other.agent ? -1 : 1));
+  expect(found[0]).toMatchObject({ branchName: 'tax' });
   const used = async ({ id, agent, title }: Listed) => {
     const { body } = await gateway.rest<{ inputTokens: number }>('GET', `/v1/sessions/${id}/usage`, { key });
     return [agent, title, body.inputTokens];

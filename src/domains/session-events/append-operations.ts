@@ -119,7 +119,7 @@ async function sortedLines(
 }
 
 /** Formats of files, of which recorders of 1.0 do not name the file. */
-const FILE_FORMATS: ReadonlySet<string> = new Set([
+export const FILE_FORMATS: ReadonlySet<string> = new Set([
   'claude-transcript',
   'codex-rollout',
   'gemini-chat',
@@ -178,6 +178,7 @@ async function storeLines(
     batchId,
     events,
     counted: events.filter((_, event) => !uncounted.has(event)),
+    isOfFile: sorted !== undefined || FILE_FORMATS.has(format),
     contentHash,
     format: { memory: stored.memory.toJson(), version },
     twice,
@@ -263,8 +264,9 @@ function answerOf(
 /** Undefined when the stream has changed since the memory of the format was read. */
 async function store(context: OperationContext, appended: Appended): Promise<StoredIds | undefined> {
   const { sessionId, events, counted = events, twice } = appended;
-  const reported = await usageOf(counted.map(({ eventData }) => eventData));
-  const usage = reported && twice ? twice.added(reported) : reported;
+  const today = context.now().toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const reported = await usageOf(counted, appended.isOfFile === true ? today : undefined);
+  const usage = reported && twice ? twice.added(reported, today) : reported;
   twice?.extendTo(latestOf(events));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);

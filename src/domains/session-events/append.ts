@@ -49,6 +49,8 @@ export interface Appended extends AppendSessionEventsInput {
   readonly usage?: ReportedUsage | undefined;
   /** The events that count here; all when absent. */
   readonly counted?: AppendSessionEventsInput['events'];
+  /** Whether they count at their own time. */
+  readonly isOfFile?: boolean;
   /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
   readonly format?: { readonly memory: string; readonly version: string };
   /** Of a session that also has lines of the command of a run: what is known of both. */

@@ -17,6 +17,8 @@ interface Recorded extends Record<Way, Amounts> {
   readonly from: number;
   /** The time of the last line of the transcript. */
   readonly until?: string;
+  /** What counts on a day without a model, because the command names none. */
+  readonly unnamed?: Readonly<Record<string, Amounts>>;
 }
 
 const NAME = 'recorded';
@@ -59,7 +61,7 @@ export class RecordedTwice {
   }
 
   /** What usage adds beyond what the other way has reported already. */
-  added({ total: reported, sums }: ReportedUsage): ReportedUsage {
+  added({ total: reported, sums }: ReportedUsage, today: string): ReportedUsage {
     const counted = { command: { ...this.#recorded.command }, transcript: { ...this.#recorded.transcript } };
     const left: Amounts = {};
     for (const field of USAGE_FIELDS) {
@@ -69,14 +71,39 @@ export class RecordedTwice {
       counted[this.way][field] = (counted[this.way][field] ?? 0) + amount;
       left[field] = larger(counted, field) - before;
     }
-    this.#recorded = { ...this.#recorded, ...counted };
     const own = USAGE_FIELDS.map((field) => [field, left[field] ?? null]);
-    // It has all fields.
-    const total = Object.fromEntries(own) as ReportedUsage['total'];
+    const unnamed = { ...this.#recorded.unnamed };
+    const counting = new Map<string, AddedSum>();
+    for (const sum of sums)
+      for (const each of this.#counting(sum, left, (unnamed[sum.day ?? today] ??= {}))) {
+        const key = JSON.stringify([each.model, each.tool, each.day]);
+        counting.set(key, plus(counting.get(key), each));
+      }
+    this.#recorded = { ...this.#recorded, ...counted, unnamed: Object.fromEntries(latestOf(unnamed)) };
     return {
-      total,
-      sums: sums.map((sum) => within(sum, left)).filter((sum) => USAGE_FIELDS.some((name) => sum[name])),
+      // It has all fields.
+      total: Object.fromEntries(own) as ReportedUsage['total'],
+      sums: [...counting.values()].filter((sum) => USAGE_FIELDS.some((name) => sum[name])),
     };
+  }
+
+  /** A sum with no more than what is left. What the command has reported without a model moves to that of the transcript. */
+  #counting(sum: AddedSum, left: Amounts, unnamed: Amounts): readonly AddedSum[] {
+    const part = within(sum, left);
+    if (sum.tool !== undefined || (sum.model === undefined && this.way === 'transcript')) return [part];
+    for (const field of sum.model === undefined ? USAGE_FIELDS : [])
+      unnamed[field] = (unnamed[field] ?? 0) + (part[field] ?? 0);
+    if (this.way === 'command') return [part];
+    const [moved, away]: [Amounts, Amounts] = [{}, {}];
+    for (const field of USAGE_FIELDS) {
+      const amount = Math.min((sum[field] ?? 0) - (part[field] ?? 0), unnamed[field] ?? 0);
+      if (amount <= 0) continue;
+      unnamed[field] = (unnamed[field] ?? 0) - amount;
+      moved[field] = amount;
+      away[field] = -amount;
+    }
+    const { day } = sum;
+    return [plus(part, moved), day === undefined ? away : { ...away, day }];
   }
 
   toJson(): string {
@@ -87,6 +114,25 @@ export class RecordedTwice {
 
 const larger = ({ command, transcript }: Record<Way, Amounts>, field: UsageField) =>
   Math.max(command[field] ?? 0, transcript[field] ?? 0);
+
+const plus = (one: AddedSum = {}, other: AddedSum): AddedSum => ({
+  ...one,
+  ...other,
+  ...Object.fromEntries(
+    USAGE_FIELDS.filter((field) => one[field] != null || other[field] != null).map((field) => [
+      field,
+      (one[field] ?? 0) + (other[field] ?? 0),
+    ]),
+  ),
+});
+
+/** The last days on which something counts without a model. */
+const latestOf = (unnamed: Readonly<Record<string, Amounts>>) =>
+  Object.entries(unnamed)
+    .filter(([, amounts]) => USAGE_FIELDS.some((field) => amounts[field]))
+    .toSorted(([one], [other]) => (one < other ? 1 : -1))
+    .slice(0, MAX_DAYS);
+const MAX_DAYS = 7;
 
 /** A sum of a model or tool with no more than what is left, which it takes away. */
 function within(sum: AddedSum, left: Amounts): AddedSum {

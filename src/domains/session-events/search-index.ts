@@ -191,7 +191,7 @@ function withNames(
 
 /** The names that the sums of usage have. */
 async function namesIn(events: readonly { readonly eventData: string }[]) {
-  const sums = (await usageOf(events.map(({ eventData }) => eventData)))?.sums ?? [];
+  const sums = (await usageOf(events.map(({ eventData }) => ({ eventData }))))?.sums ?? [];
   const called = sums.flatMap(({ tool, toolErrors }) => (tool === undefined ? [] : [{ tool, toolErrors }]));
   return {
     models: sums.flatMap(({ model }) => model ?? []),

@@ -22,13 +22,20 @@ const MAX_AMOUNT = 1e12;
 /** Data without these texts adds nothing, which saves reading most events. */
 const MAY_ADD = /"(?:usage|toolResult)"/;
 
-/** The sum of what the events report; undefined when they report nothing. */
-export async function usageOf(documents: readonly string[]): Promise<ReportedUsage | undefined> {
+/** What can be counted. What a file has counts on the day of its time. */
+interface Counted {
+  readonly eventData: string;
+  readonly createdAt?: string | null;
+}
+
+/** The sum of what the events report; undefined when they report nothing. @param today for lines of a file: the sums of each day, until this one */
+export async function usageOf(events: readonly Counted[], today?: string): Promise<ReportedUsage | undefined> {
   const slices = new WorkSlices();
-  const reported = new Report();
-  for (const document of documents) {
+  const reported = new Report(today);
+  for (const { eventData: document, createdAt } of events) {
     if (slices.isOver()) await slices.pause();
     if (!MAY_ADD.test(document)) continue;
+    reported.begin(createdAt);
     const data = JSON.parse(document) as Readonly<Record<string, unknown>>;
     if (isObject(data['usage'])) reported.addUsage(data['usage']);
     // A call ends once, but can report its progress many times.
@@ -40,16 +47,34 @@ export async function usageOf(documents: readonly string[]): Promise<ReportedUsa
 
 class Report {
   readonly #total: Amounts = {};
-  readonly #sums = new Map<string, { readonly model?: string; readonly tool?: string; readonly amounts: Amounts }>();
+  readonly #sums = new Map<string, Pick<AddedSum, 'model' | 'tool' | 'day'> & { readonly amounts: Amounts }>();
+  readonly #names = new Set<string>();
+  readonly #today: string | undefined;
+  #day: string | undefined;
+
+  constructor(today: string | undefined) {
+    this.#today = today;
+  }
+
+  /** Begins an event. The days beyond the bound count today. */
+  begin(createdAt: string | null | undefined): void {
+    const day = createdAt?.slice(0, 'yyyy-mm-dd'.length) ?? '';
+    const isPast = this.#today !== undefined && day !== '' && day < this.#today;
+    this.#day = isPast && this.#sums.size < WORK.summedDays ? day : this.#today;
+  }
 
   /** The sums of a model or a tool. The names beyond the bound count without their name. */
   #sumOf(kind: 'model' | 'tool', name: string | undefined): Amounts {
-    const key = name === undefined ? '' : `${kind} ${name}`;
+    const named = name === undefined ? '' : `${kind} ${name}`;
+    if (name !== undefined && this.#names.size > WORK.summedNames && !this.#names.has(named))
+      return this.#sumOf(kind, undefined);
+    if (name !== undefined) this.#names.add(named);
+    const key = `${this.#day} ${named}`;
     const known = this.#sums.get(key);
     if (known) return known.amounts;
-    if (name !== undefined && this.#sums.size > WORK.summedNames) return this.#sumOf(kind, undefined);
     const amounts: Amounts = {};
-    this.#sums.set(key, { ...(name !== undefined && { [kind]: name }), amounts });
+    const day = this.#day;
+    this.#sums.set(key, { ...(name !== undefined && { [kind]: name }), ...(day !== undefined && { day }), amounts });
     return amounts;
   }
 

@@ -15,6 +15,8 @@ export type SumField = (typeof SUM_FIELDS)[number];
 export interface AddedSum extends Partial<Readonly<Record<SumField, number | null>>> {
   readonly model?: string;
   readonly tool?: string;
+  /** Where it is not that of the append. */
+  readonly day?: string;
 }
 
 type Tables = UsageSumTables & SessionTables;
@@ -70,10 +72,10 @@ export function sumsOfAppended(of: {
   readonly sums: RawBuilder<string>;
 }) {
   const columns = sql.join(AMOUNTS.map((amount) => sql`${sql.ref(amount)} ${typeOf(amount)}`));
-  const given = sql`json_to_recordset(${of.sums}::json)`.as<'u'>(sql`u(model text, tool text, ${columns})`);
+  const given = sql`json_to_recordset(${of.sums}::json)`.as<'u'>(sql`u(model text, tool text, day date, ${columns})`);
   const place = {
     organizationId: of.organizationId,
-    day: utcDay(of.at),
+    day: sql`coalesce(u.day, ${utcDay(of.at)})`,
     slot: sql`get_byte(uuid_send(s.id), 15) % ${sql.lit(SLOTS)}`,
   };
   const groups = {
@@ -92,7 +94,8 @@ export function sumsOfAppended(of: {
         .select(valuesOf(place, groups, (amount) => sql.ref(`u.${amount}`)))
         .where('s.id', '=', sql<SessionId>`${of.sessionId}`)
         .where('s.organization_id', '=', sql<OrganizationId>`${of.organizationId}`)
-        .orderBy('key'),
+        .orderBy('key')
+        .orderBy('day'),
     )
     .onConflict((conflict) => conflict.columns(['organization_id', 'day', 'key', 'slot']).doUpdateSet(added));
 }

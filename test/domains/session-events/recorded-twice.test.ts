@@ -18,6 +18,7 @@ beforeAll(async () => {
 });
 
 const SECOND = 1000;
+const DAY = 86_400;
 const timeAt = (seconds: number) => new Date(Date.now() + seconds * SECOND).toISOString();
 const usage = { input_tokens: 100, output_tokens: 10 };
 
@@ -133,6 +134,24 @@ test('the command first, then the file: the conversation is that of the file, to
   expect(body.rows.filter(({ key: tool }) => tool === 'Bash')).toMatchObject([{ toolCalls: 1 }]);
   // What happened after the run goes on with it.
   expect(await sendFile(id, [inFile(streamed('m3', 'Later.'), 60)], 5)).toBe(409);
+});
+
+test('what the command reports without a model counts with that of the file; what a file has counts on its day', async () => {
+  const id = await begin();
+  const byModel = async (from: number, until: number) => {
+    const days = `from=${timeAt(from * DAY).slice(0, 10)}&until=${timeAt(until * DAY).slice(0, 10)}`;
+    const path = `/v1/usage-report?${days}&groupBy=MODEL&agents=two`;
+    const { body } = await gateway.rest<{ rows: { key: string; inputTokens: number | null }[] }>('GET', path, { key });
+    return body.rows.flatMap(({ key: model, inputTokens }) => (inputTokens ? [[model, inputTokens]] : []));
+  };
+  await gateway.rest('PATCH', `/v1/sessions/${id}`, { key, body: { agent: 'two' } });
+  await send(id, [ended(0.02, 2)]);
+  expect(await byModel(0, 1)).toEqual([[null, 200]]);
+  await sendFile(id, [inFile(streamed('m1', 'Look.')), inFile(streamed('m2', 'By command.'))]);
+  expect(await byModel(0, 1)).toEqual([['x', 200]]);
+  await sendFile(id, [inFile(streamed('m3', 'Long ago.'), -30 * DAY)], 3);
+  expect([await byModel(0, 1), await byModel(-31, -28)]).toEqual([[['x', 200]], [['x', 100]]]);
+  expect((await seen(id)).totals).toMatchObject({ inputTokens: 300, costUsd: 0.02 });
 });
 
 test('while the run goes on, what the command has written after the last line of the file stays', async () => {

@@ -234,7 +234,10 @@ function blockDelta(delta: JsonObject, place: string, draft: Draft, memory: Form
 
 /** Messages of the agent's program: of a task, a summary of the conversation, a hook. */
 const system: Convert = (line, memory) => {
-  if (line['subtype'] === 'init') memory.set('isBegun', true);
+  if (line['subtype'] === 'init') {
+    memory.set('isBegun', true);
+    memory.set('isOfQwen', line['qwen_code_version'] === undefined ? undefined : true);
+  }
   const taskId = nameOf(line['task_id']);
   const parentToolUseId = nameOf(line['tool_use_id']);
   const text = [line['summary'], line['description'], line['message'], line['content'], line['error']].find(
@@ -280,7 +283,7 @@ const MAX_RUN = 200;
 
 /**
  * What a turn adds. `total_cost_usd` and `modelUsage`, which has the subagents, are the totals of the run so far; `usage` is that of the main
- * agent in the turn, and all that counts in the first turn of a resumed run, whose totals have its past.
+ * agent in the turn, and all that counts in the first turn of a resumed run, whose totals have its past. Of Qwen Code `usage` is a total, too.
  */
 function turnUsage(line: JsonObject, memory: FormatMemory): UsageDraft {
   const run = (textOf(line['session_id']) ?? '').slice(0, MAX_RUN);
@@ -290,9 +293,12 @@ function turnUsage(line: JsonObject, memory: FormatMemory): UsageDraft {
   const countsFromZero = isNewProcess(line, memory);
   const known = objectOf(isKnown && !countsFromZero ? memory.get('totals') : undefined);
   const costs = costsOf(objectOf(line['modelUsage']));
-  memory.set('totals', { run, ...totals, costs, apiMs: amountOf(line['duration_api_ms']) });
   const isBaseline = memory.get('resumed') === true && !isKnown;
-  const turn = tokensOf(objectOf(line['usage']));
+  const usage = tokensOf(objectOf(line['usage']));
+  const isTotal = memory.get('isOfQwen') === true;
+  const before = isBaseline ? usage : objectOf(isKnown ? objectOf(memory.get('totals'))['usage'] : undefined);
+  const turn = isTotal ? increaseOf(before, usage) : usage;
+  memory.set('totals', { run, ...totals, costs, apiMs: amountOf(line['duration_api_ms']), ...(isTotal && { usage }) });
   const { costUsd, ...added } = increaseOf(known, totals);
   const isWhole = models.length > 0 && !isBaseline;
   const ofMain = remainingTokens(memory, turn, 'counted of main');

@@ -103,7 +103,7 @@ const toolComplete: Read = (data, memory) => {
 /** What a call of the model has used; in the files of the agent, its record. */
 const usage: Read = (data, memory) => {
   memory.set('hasUsage', true);
-  return [{ usage: usageIn({ ...data, ...objectOf(data['usage']), model: data['model'] ?? memory.get('model') }) }];
+  return [{ usage: usageIn({ model: memory.get('model'), ...data, ...objectOf(data['usage']) }) }];
 };
 
 const usageIn = (data: JsonObject) => ({
@@ -149,6 +149,7 @@ const DATA: Readonly<Record<string, Read>> = {
   'assistant.usage': usage,
   'session.usage_record': usage,
   'session.shutdown': shutdown,
+  'system.message': frame,
   'tool.execution_start': toolStart,
   'tool.execution_partial_result': toolProgress,
   'tool.execution_complete': toolComplete,

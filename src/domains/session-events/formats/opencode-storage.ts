@@ -6,6 +6,7 @@ import {
   entryOf,
   errorText,
   mediaText,
+  modelOf,
   nameOf,
   noteOf,
   objectOf,
@@ -61,11 +62,17 @@ const text: Part = (part, memory) => {
   return [part['synthetic'] === true || part['ignored'] === true ? noteOf(said) : said];
 };
 
+/** The model is that of the message. */
+const stepFinish: Part = (part, memory) => {
+  const model = modelOf(memory.get('model'));
+  return streamed('step_finish')(part, memory).map((draft) => ({ ...draft, usage: { ...draft.usage, model } }));
+};
+
 const PARTS: Readonly<Record<string, Part>> = {
   text,
   reasoning: streamed('reasoning'),
   tool: once(tool, hasEnded),
-  'step-finish': once(streamed('step_finish'), () => true),
+  'step-finish': once(stepFinish, () => true),
   file: (part) => [{ source: 'user', accumulatedText: mediaText(part) ?? '' }],
   subtask: (part) => [noteOf({ accumulatedText: textOf(part['prompt']) ?? '' })],
   retry: ({ error }) => [{ name: 'error', accumulatedText: errorText(error) ?? '' }],
@@ -89,6 +96,7 @@ const others: Convert = (line, memory) => {
   }
   if (role === undefined) return [{ name: 'title', accumulatedText: textOf(line['title']) ?? '' }];
   if (id !== undefined) memory.remember('messages', id, role);
+  memory.set('model', modelOf(line['modelID']));
   const error = errorText(line['error']);
   return timed(line, [error === undefined ? { name: 'message' } : { name: 'error', accumulatedText: error }]);
 };

@@ -61,12 +61,13 @@ const toolUse: Convert = (line) => {
 
 const stepFinish: Convert = (line) => {
   const { tokens, cost } = objectOf(line['part']);
-  const { input, output, cache } = objectOf(tokens);
+  const { input, output, reasoning, cache, total } = objectOf(tokens);
   return [
     {
       usage: {
         inputTokens: amountOf(Number(input) + (amountOf(objectOf(cache)['write']) ?? 0)),
-        outputTokens: amountOf(output),
+        // Versions that name the total do not count what is reasoning as output.
+        outputTokens: amountOf(Number(output) + (total === undefined ? 0 : (amountOf(reasoning) ?? 0))),
         cachedInputTokens: amountOf(objectOf(cache)['read']),
         cacheWriteTokens: amountOf(objectOf(cache)['write']),
         costUsd: amountOf(cost),

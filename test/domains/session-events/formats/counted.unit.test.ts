@@ -6,10 +6,12 @@ import { usageOf } from '../../../../src/domains/session-events/totals.ts';
 
 /** What agents report counts once: the shapes are those that agents wrote, and that public reports name. */
 
-async function countedIn(format: FormatName, lines: readonly object[]) {
+async function countedIn(format: FormatName, lines: readonly object[], isResumed = false) {
   const texts = lines.map((line) => JSON.stringify(line));
-  const events = await convertLines(format, texts, new FormatMemory());
-  const { total, sums = [] } = (await usageOf(events.map(({ eventData }) => eventData))) ?? {};
+  const memory = new FormatMemory();
+  memory.set('resumed', isResumed ? true : undefined);
+  const events = await convertLines(format, texts, memory);
+  const { total, sums = [] } = (await usageOf(events)) ?? {};
   const given = Object.entries(total ?? {}).filter(([, amount]) => amount !== null);
   const models = sums.flatMap(({ model, ...amounts }) => (model === undefined ? [] : [[model, amounts]]));
   return { ...Object.fromEntries(given), models: Object.fromEntries(models) as object };
@@ -67,6 +69,30 @@ test('claude: a model has one name, also where its costs are named with [1m]', a
   expect(await countedIn('claude', lines)).toMatchObject({
     inputTokens: 100,
     models: { 'claude-opus-4-8': { inputTokens: 100, outputTokens: 10, costUsd: 0.01 } },
+  });
+});
+
+test('claude: the usage of Qwen Code is that of its session so far, of which what a resumed run has of the past does not count', async () => {
+  const usage = (calls: number) => ({ input_tokens: 100 * calls, output_tokens: 10 * calls });
+  const turn = (calls: number, id: string) => [
+    { type: 'system', subtype: 'init', session_id: 's', qwen_code_version: '0.24.4' },
+    { type: 'assistant', session_id: 's', message: { id, model: 'q', content: [], usage: usage(1) } },
+    { type: 'result', session_id: 's', usage: usage(calls) },
+  ];
+  // A call of the program is in no message.
+  const lines = [...turn(2, 'a'), ...turn(3, 'b')];
+  expect(await countedIn('claude', lines)).toMatchObject({ inputTokens: 300, outputTokens: 30 });
+  expect(await countedIn('claude', turn(3, 'c'), true)).toMatchObject({ inputTokens: 100, outputTokens: 10 });
+});
+
+test('opencode: reasoning is output where it is not among it, and the model of a call is that of its message', async () => {
+  const used = { total: 140, input: 100, output: 6, reasoning: 4, cache: { read: 30, write: 0 } };
+  const part = { type: 'step-finish', tokens: used };
+  const counted = { inputTokens: 100, outputTokens: 10, cachedInputTokens: 30 };
+  expect(await countedIn('opencode', [{ type: 'step_finish', part }])).toMatchObject(counted);
+  const message = { id: 'm', sessionID: 's', role: 'assistant', modelID: 'x' };
+  expect(await countedIn('opencode-storage', [message, { id: 'p', messageID: 'm', ...part }])).toMatchObject({
+    models: { x: counted },
   });
 });
 
@@ -142,12 +168,15 @@ test('copilot: a command that ended with another code is an error; records of ca
   expect(await countedIn('copilot', [completed])).toMatchObject({ toolCalls: 1, toolErrors: 1 });
   const record = {
     type: 'session.usage_record',
-    data: { model: 'gpt-5', inputTokens: 100, outputTokens: 10, cacheReadTokens: 30 },
+    data: { usage: { model: 'gpt-5', inputTokens: 100, outputTokens: 10, cacheReadTokens: 30 } },
   };
   const shutdown = {
     type: 'session.shutdown',
     data: { modelMetrics: { 'gpt-5': { usage: { inputTokens: 200, outputTokens: 20 } } } },
   };
+  const prompt = { type: 'system.message', data: { role: 'system', content: 'You are' } };
+  const [read] = await convertLines('copilot', [JSON.stringify(prompt)], new FormatMemory());
+  expect(read?.eventData).not.toContain('accumulatedText');
   expect(await countedIn('copilot', [record, record, shutdown])).toMatchObject({
     inputTokens: 200,
     models: { 'gpt-5': { outputTokens: 20 } },

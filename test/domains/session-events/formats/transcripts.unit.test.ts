@@ -114,7 +114,7 @@ test('opencode-storage: parts that are written anew are counted once, with notes
     system | - | repeated
     assistant | call_prt_8 | tool | task | {"status":"running"} | "{\\"a\\":1}"
     tool | call_prt_8 | task | {"status":"completed","output":"Two."}
-    system | - | step-finish | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"costUsd":0.5,"turns":1}
+    system | - | step-finish | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"costUsd":0.5,"turns":1,"model":"m"}
     system | - | repeated
     system | - | error | "overloaded"
     "
