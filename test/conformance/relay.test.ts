@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test, vi } from 'vitest';
@@ -31,31 +32,51 @@ interface App {
   follow(sessionId: string, after: string, connectionId: string): Promise<void>;
 }
 
+type OnEntries = (entries: readonly { readonly __typename: string; readonly isOpen: boolean }[]) => void;
+
+/** `relay-environment.ts` and `relay-entries.ts` of docs/clients.md. */
+interface Client {
+  readonly createRelayEnvironment: (url: string, key: string) => object;
+  readonly followEntries: (environment: object, id: string, onEntries: OnEntries) => Promise<void>;
+}
+
 const require = createRequire(import.meta.url);
 const gateway = await startServedGateway();
 let key: string;
 let email: string;
 let app: App;
 let appOverSocket: App;
+let follow: (id: string, onEntries: OnEntries) => Promise<void>;
 let compiled: number;
 
 beforeAll(async () => {
   ({ key, email } = await gateway.createKey());
 
   await generatedFolder('relay');
-  await copyClientExamples('relay-clients');
-  const { stdout } = await promisify(execFile)(
-    require('relay-compiler') as string,
-    ['--noWatchman', 'relay.config.json'],
-    { cwd: appFile('relay') },
-  );
-  compiled = Number(/(\d+) operation text/.exec(stdout)?.[1]);
+  const clients = await copyClientExamples('relay-clients');
+  await mkdir(`${clients}/__generated__`);
+  const config: object = JSON.parse(await readFile(appFile('relay/relay.config.json'), 'utf8'));
+  await writeFile(`${clients}/relay.config.json`, JSON.stringify({ ...config, artifactDirectory: '__generated__' }));
+  const compile = async (cwd: string) => {
+    const compiler = require('relay-compiler') as string;
+    const { stdout } = await promisify(execFile)(compiler, ['--noWatchman', 'relay.config.json'], { cwd });
+    return Number(/(\d+) operation text/.exec(stdout)?.[1]);
+  };
+  compiled = (await compile(appFile('relay'))) + (await compile(clients));
+  // What the plugin of Relay for Babel does.
+  const example = await readFile(`${clients}/relay-entries.ts`, 'utf8');
+  const artifact = "import subscription from './__generated__/relayEntriesSubscription.graphql.ts'";
+  await writeFile(`${clients}/entries.ts`, example.replace(/const subscription = graphql`[^`]*`/, artifact));
+  const url = `${gateway.url}/graphql`;
+  const { createRelayEnvironment } = (await import(`${clients}/relay-environment.ts`)) as Client;
+  const { followEntries } = (await import(`${clients}/entries.ts`)) as Client;
+  follow = (id, onEntries) => followEntries(createRelayEnvironment(url, key), id, onEntries);
   const path = appFile('relay/app.ts');
   const { createApp } = (await import(path)) as {
     createApp: (url: string, key: string, options?: { overWebSocket: boolean }) => App;
   };
-  app = createApp(`${gateway.url}/graphql`, key);
-  appOverSocket = createApp(`${gateway.url}/graphql`, key, { overWebSocket: true });
+  app = createApp(url, key);
+  appOverSocket = createApp(url, key, { overWebSocket: true });
 });
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -64,7 +85,7 @@ const numbers = (page: Pages<{ databaseId: number }>) => page.rows().map(({ data
 
 test('the Relay compiler accepts the app, TypeScript accepts the compiled types, and the linter accepts the schema', async () => {
   expect(compiled).toBeGreaterThan(0);
-  expect(await typeErrors('relay/app.ts')).toEqual([]);
+  expect(await typeErrors('relay/app.ts', '../generated/relay-clients/relay-entries.ts')).toEqual([]);
 
   const { runner } = require('graphql-schema-linter') as {
     runner: {
@@ -94,6 +115,24 @@ test('a loaded part of a list grows forward and backward without gaps or duplica
   await page.loadPrevious(3);
   await page.loadNext(3);
   expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(1, 20), false, false]);
+});
+
+test('shows what people read of a running session, as it changes', async () => {
+  const id = await createSession(gateway, key);
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  const call = { itemId: 'call', toolName: 'Bash' };
+  const said = { source: 'user', accumulatedText: 'Go' };
+  await append(gateway, key, id, [...eventsOf(1, { data: said }), ...eventsOf(1, { data: call })]);
+  const shown: string[][] = [];
+  const ended = follow(id, (entries) =>
+    shown.push(entries.map(({ __typename: type, isOpen }) => `${type} ${isOpen ? 'open' : 'ended'}`)),
+  );
+  await expect.poll(() => shown.length).toBe(1);
+  expect(shown).toEqual([['UserMessage ended', 'ToolCall open']]);
+  await append(gateway, key, id, eventsOf(1, { data: { ...call, toolResult: { status: 'completed' } } }));
+  await moveTo(gateway, key, id, 'COMPLETED');
+  await ended;
+  expect(shown.at(-1)).toEqual(['UserMessage ended', 'ToolCall ended']);
 });
 
 test('two screens send two requests, and none to be shown again', async () => {

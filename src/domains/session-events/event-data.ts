@@ -103,6 +103,9 @@ export const eventDataFields = z.looseObject(
     itemId: anyText,
     sequenceNumber: integer,
     accumulatedText: anyText,
+    // Stored whatever they are, as always.
+    delta: z.unknown().optional(),
+    usage: z.unknown().optional(),
     deltaType: anyText.describe(oneOf(DELTA_TYPES)),
     responsePhase: anyText.describe(oneOf(RESPONSE_PHASES)),
     toolName: anyText,
@@ -136,7 +139,11 @@ const ESCAPED = /\\u(?:0000|d[89a-f])/;
 /** The schema in openapi.json. */
 const DOCUMENTED = {
   type: 'object' as const,
-  properties: { type: { type: 'string' as const, minLength: 1, description: EVENT_DATA_TEXTS.type } },
+  properties: {
+    type: { type: 'string' as const, minLength: 1, description: EVENT_DATA_TEXTS.type },
+    delta: { description: EVENT_DATA_TEXTS.delta },
+    usage: { description: EVENT_DATA_TEXTS.usage },
+  },
   required: ['type'],
   additionalProperties: true,
   description:

@@ -11,10 +11,13 @@ export const EVENT_DATA_TEXTS = {
   itemId: 'Id of the item that the event belongs to.',
   sequenceNumber: 'Number of the event in the message.',
   accumulatedText: 'All text of the content block so far.',
+  delta: 'The text that a delta event adds.',
   deltaType: 'What a delta event adds to.',
   responsePhase: 'The part of the response that the event belongs to.',
   toolName: 'Name of the called tool.',
   toolResult: 'The result of the tool call.',
+  usage:
+    'The amounts that the event adds to the totals, with the name of their `model`, or the part of each in `costUsd` by name in `costByModel`.',
   snapshotId: 'Id of the snapshot that was taken.',
   snapshotCreatedAt: 'When the snapshot was taken, as the runner wrote it.',
 } as const;

@@ -155,5 +155,6 @@ export const EventDataType = builder.objectRef<EventData>('SessionEventData').im
     index: integer(t, EVENT_DATA_TEXTS.index, ({ index }) => index),
     sequenceNumber: integer(t, EVENT_DATA_TEXTS.sequenceNumber, ({ sequenceNumber }) => sequenceNumber),
     accumulatedText: excerpt(t, DATA_TEXTS.accumulatedText, ({ accumulatedText }) => accumulatedText),
+    delta: excerpt(t, DATA_TEXTS.delta, ({ delta }) => (typeof delta === 'string' ? delta : null)),
   }),
 });
