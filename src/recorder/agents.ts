@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path';
 import { formatOfLine } from '../domains/session-events/formats/recognition.ts';
 import { AGENTS } from './common.ts';
 import { MAX_LOOKS } from './limits.ts';
+import { realPath } from './description.ts';
 import type { Spool } from './spool.ts';
 import { findFiles } from './transcript-files.ts';
 import { headOf, jsonLinesIn, type Line, membersOf, nameIn, tailOf } from './transcript-lines.ts';
@@ -38,7 +39,8 @@ export function agentOf(spool: Spool, format: string) {
 /** The id that an agent gives its session, by which its transcript is the same session; that of the run, if there is none. */
 export function sourceOf(spool: Spool, looks: number) {
   const { run, format = 'auto' } = spool.state;
-  if (format === 'copilot') return sessionOfCopilot(spool) ?? (looks > MAX_FILE_LOOKS ? run : undefined);
+  const find = FROM_FILES[format];
+  if (find) return find(spool) ?? (spool.isComplete || looks > MAX_FILE_LOOKS ? run : undefined);
   return STREAMS.has(format) ? inHead(spool, looks, sessionIn, run) : run;
 }
 const STREAMS: ReadonlySet<string> = new Set(['claude', 'codex', 'gemini', 'opencode', 'pi']);
@@ -47,18 +49,37 @@ const MAX_FILE_LOOKS = 10;
 
 /** Copilot names its session at the end of its output; before, the file of the session that has a line of it. */
 function sessionOfCopilot(spool: Spool) {
-  const { run, sent } = spool.state;
-  const lines = jsonLinesIn(spool.read(sent, MAX_HEAD_BYTES).toString());
+  const lines = jsonLinesIn(spool.read(spool.state.sent, MAX_HEAD_BYTES).toString());
   const known = lines.map(sessionIn).find((id) => id !== undefined);
   if (known !== undefined) return known;
   const ids = new Set(lines.filter(({ type, ephemeral }) => type === 'user.message' && !ephemeral).map(({ id }) => id));
   const files = ids.size > 0 ? findFiles('copilot', undefined, undefined) : [];
   const latest = files.toSorted((one, other) => other.mtimeMs - one.mtimeMs).slice(0, MAX_FILES);
   const file = latest.find((each) => [...headOf(each), ...tailOf(each)].some(({ id }) => ids.has(id)));
-  if (file) return basename(dirname(file.path)).slice(0, MAX_ID);
-  return spool.isComplete ? run : undefined;
+  return file && basename(dirname(file.path)).slice(0, MAX_ID);
 }
 const MAX_FILES = 20;
+
+/** Cline names no session: it is the one that began in this folder just before the first line. */
+function sessionOfCline(spool: Spool) {
+  const [first] = jsonLinesIn(spool.read(spool.state.sent, MAX_HEAD_BYTES).toString());
+  const time = Date.parse(String(first?.['ts']));
+  const ids = findFiles('cline', undefined, undefined).flatMap((file) => {
+    if (!(file.mtimeMs > time - MAX_START_MS)) return [];
+    const [{ session_id: id, started_at: started, cwd } = {}] = headOf(file);
+    const before = time - Date.parse(String(started));
+    const isHere = realPath(String(cwd)) === realPath(process.cwd());
+    return isHere && before >= 0 && before < MAX_START_MS ? [nameIn(id)] : [];
+  });
+  const [id, other] = new Set(ids);
+  return other === undefined ? id?.slice(0, MAX_ID) : undefined;
+}
+const MAX_START_MS = 10_000;
+
+const FROM_FILES: Readonly<Record<string, (spool: Spool) => string | undefined>> = {
+  copilot: sessionOfCopilot,
+  cline: sessionOfCline,
+};
 
 const sessionIn = ({ type, session_id: session, thread_id: thread, sessionID, sessionId, id, data }: Line) =>
   [session, thread, sessionID, sessionId, type === 'session' ? id : undefined, membersOf(data)['sessionId']]

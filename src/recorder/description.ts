@@ -32,11 +32,11 @@ export function describe(found: Found) {
     folderOfProject(found) ??
     firstIn(lines, (line) => line['cwd'] ?? membersOf(line['payload'])['cwd'] ?? line['directory']) ??
     folderInText(found);
-  const gitOf = (line: Line) => membersOf(membersOf(line['payload'])['git']);
+  const gitOf = (line: Line) => membersOf(line['git'] ?? membersOf(line['payload'])['git']);
   const contextOf = (line: Line) => membersOf(membersOf(line['data'])['context']);
   const branch = firstIn(lines, (line) => line['gitBranch'] ?? gitOf(line)['branch'] ?? contextOf(line)['branch']);
   const startedAt = lines.map(momentOf).find((time) => time >= Date.UTC(2000));
-  const remote = firstIn(lines, (line) => gitOf(line)['repository_url']);
+  const remote = firstIn(lines, (line) => gitOf(line)['repository_url'] ?? gitOf(line)['url']);
   return {
     cwd,
     isCustom: titles[0] !== undefined,
@@ -54,7 +54,7 @@ export function titleIn(lines: Buffer) {
   const named = lines
     .toString()
     .split('\n')
-    .filter((line) => line.length < MAX_TITLE_LINE && /(?:Title|"projectID")":/.test(line));
+    .filter((line) => line.length < MAX_TITLE_LINE && /(?:Title|"projectID"|"started_at")":/.test(line));
   const newest = named.flatMap(jsonLinesIn).toReversed();
   const custom = firstIn(newest, (line) => line['customTitle']);
   const title = custom ?? firstIn(newest, (line) => line['aiTitle'] ?? titleOfSession([line]));
@@ -63,7 +63,8 @@ export function titleIn(lines: Buffer) {
 
 /** OpenCode begins with a title that says nothing. */
 function titleOfSession([session]: readonly Line[]) {
-  const title = session?.['directory'] === undefined ? undefined : nameIn(session['title']);
+  const isSession = session?.['directory'] !== undefined || session?.['session_id'] !== undefined;
+  const title = isSession ? nameIn(session['title']) : undefined;
   return title === undefined || /^(?:New|Child) session - /.test(title) ? undefined : title;
 }
 
@@ -83,9 +84,9 @@ function folderInText({ path }: Found): string | undefined {
   return found === undefined ? undefined : nameIn(JSON.parse(found));
 }
 
-const momentOf = ({ timestamp, startTime, time }: Line): number => {
+const momentOf = ({ timestamp, startTime, started_at: startedAt, time }: Line): number => {
   const { created } = membersOf(time);
-  return typeof created === 'number' ? created : Date.parse(String(timestamp ?? startTime));
+  return typeof created === 'number' ? created : Date.parse(String(timestamp ?? startTime ?? startedAt));
 };
 
 /** The first line of a text, without the path of the home folder, and with characters that every name can have. */

@@ -8,14 +8,14 @@
 //   node record.mjs -- codex exec --json "Fix the flaky test"
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
-//   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI and pi have left on this machine, after a question
+//   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI, pi and Cline CLI have left on this machine, after a question
 //   node record.mjs install                              lets Claude Code, Codex and Gemini CLI call `sync` at the end of each turn; `uninstall` undoes it
 //   node record.mjs install --print managed --at PATH    prints what an administrator puts on all machines, where the recorder is at PATH; each person then runs `login`
 //   node record.mjs pull SESSION                         writes the files of a session of Claude Code or Codex to this machine, and says how to go on with it here; without SESSION it lists the last ones of this project
 //   node record.mjs status                               says whether the hooks record, and ends with 1 if not
 //
 // Options of import and sync
-//   FILE                   one transcript; --agent NAME only those of claude, codex, gemini, opencode, qwen, copilot or pi
+//   FILE                   one transcript; --agent NAME only those of claude, codex, gemini, opencode, qwen, copilot, pi or cline
 //   --since 90d            only transcripts that were changed in this time: days (d), hours (h), or a date
 //   --exclude FOLDER       leaves out the work in a folder; can be repeated. A file .workspace-ignore in the folder does the same
 //   --public               the whole organization can read the sessions

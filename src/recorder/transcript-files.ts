@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { formatOfLine } from '../domains/session-events/formats/recognition.ts';
 import { sessionsInDatabase } from './opencode-database.ts';
-import { firstLines, headOf, isAssembled, membersOf, nameIn } from './transcript-lines.ts';
+import { firstLines, headOf, isAssembled, membersOf, nameIn, OF_CLINE } from './transcript-lines.ts';
 
 /** A file, or for OpenCode the file of a session, whose messages are in others. */
 export interface Found {
@@ -71,6 +71,12 @@ const KINDS: readonly { agent: string; format: string; folders: () => string[]; 
     format: 'pi',
     folders: () => [join(homedir(), '.pi', 'agent', 'sessions')],
     file: /\.jsonl$/,
+  },
+  {
+    agent: 'cline',
+    format: 'cline',
+    folders: () => [join(homedir(), '.cline', 'data', 'sessions')],
+    file: OF_CLINE,
   },
 ];
 export const TRANSCRIPT_AGENTS = KINDS.map(({ agent }) => agent);
@@ -143,9 +149,11 @@ function givenFile(path: string, agent: string | undefined, given: string | unde
   return foundAt(path, name, format);
 }
 
+const ONE_OF_JSON: ReadonlySet<string> = new Set(['opencode', 'cline']);
+
 /** The agent of a file: the given one, or that of its first lines. */
 function kindOf(path: string, agent: string | undefined): [string, string] {
-  const known = KINDS.find((kind) => kind.agent === agent || (kind.agent === 'opencode' && kind.file.test(path)));
+  const known = KINDS.find((kind) => kind.agent === agent || (ONE_OF_JSON.has(kind.agent) && kind.file.test(path)));
   if (known) return [known.agent, known.format];
   const lines = firstLines(path);
   const found = lines.map(formatOfLine).find((format) => format !== undefined);
@@ -157,7 +165,7 @@ function kindOf(path: string, agent: string | undefined): [string, string] {
 }
 
 export const UUID = /[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
-export const nameOf = (path: string) => basename(path).replace(/\.\w+$/, '');
+export const nameOf = (path: string) => basename(path).replace(/(?:\.messages)?\.\w+$/, '');
 
 /** Says to which sessions files belong; those of subagents are after the others. */
 export function identify(due: readonly Found[], all: readonly Found[]): Transcript[] {
@@ -213,6 +221,10 @@ function placeOf({ agent, format, path }: Found): { id: string; parent?: string 
   }
   // All have the same name, in the folder of the session.
   if (agent === 'copilot' && name === 'events') return { id: basename(dirname(path)) };
+  if (agent === 'cline' && isAssembled({ format, path })) {
+    const session = basename(dirname(path));
+    return { id: name, parent: name === session ? undefined : session };
+  }
   if (agent === 'pi') return { id: nameIn(firstLines(path, 1)[0]?.['id']) ?? name };
   if (agent === 'opencode' && isAssembled({ format, path }))
     return { id: name, parent: nameIn(headOf({ format, path })[0]?.['parentID']) };

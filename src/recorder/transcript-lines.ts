@@ -54,7 +54,10 @@ export function headText(path: string) {
 
 /** Whether the lines are put together from JSON that is written anew with each message. */
 export const isAssembled = ({ format, path }: File) =>
-  (format === 'gemini-chat' || format === 'opencode-storage') && path.endsWith('.json');
+  ((format === 'gemini-chat' || format === 'opencode-storage') && path.endsWith('.json')) ||
+  (format === 'cline' && OF_CLINE.test(path));
+/** The file of a session of Cline, or of a subagent beside it. */
+export const OF_CLINE = /\.messages\.json$/;
 
 /** The lines of JSON that is written anew. */
 function* assembled({ format, path }: File): Generator {
@@ -63,6 +66,14 @@ function* assembled({ format, path }: File): Generator {
     return;
   }
   const session = jsonIn(path);
+  if (format === 'cline') {
+    const { session_id, started_at, cwd, metadata } = membersOf(jsonIn(path.replace(OF_CLINE, '.json')));
+    const { title, git } = membersOf(metadata);
+    if (session_id !== undefined) yield { session_id, started_at, cwd, title, git };
+    const { messages } = membersOf(session);
+    if (Array.isArray(messages)) yield* messages;
+    return;
+  }
   if (format === 'gemini-chat') {
     // Its members that change with each message are left out.
     const { messages, lastUpdated: _lastUpdated, ...head } = membersOf(session);

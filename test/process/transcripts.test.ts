@@ -455,7 +455,7 @@ async function hasSqlite(node: string) {
   return (await start([node, '-e', "require('node:sqlite')"], {}).exited) === 0;
 }
 
-test('sessions of Qwen Code, Copilot CLI and pi are those of their agents, found in their places or given', async () => {
+test('sessions of Qwen Code, Copilot CLI, pi and Cline are those of their agents, found in their places or given', async () => {
   await leave('.qwen/projects/-work-shop/chats/q1.jsonl', qwenChat);
   await leave('.copilot/session-state/c1/events.jsonl', [
     { type: 'session.start', data: { context: { cwd: project, branch: 'tax' } } },
@@ -469,23 +469,36 @@ test('sessions of Qwen Code, Copilot CLI and pi are those of their agents, found
     { type: 'message', id: 'm2', message: { role: 'assistant', model: 'm', content: [], usage } },
   ];
   await leave('.pi/agent/sessions/--work-shop--/2026-11-29_p1.jsonl', ofPi);
+  const [at, metrics] = [Date.now(), { inputTokens: 100, outputTokens: 10 }];
+  const head = {
+    session_id: 'k1',
+    started_at: new Date(at).toISOString(),
+    cwd: project,
+    metadata: { title: 'Fix it' },
+  };
+  await leave('.cline/data/sessions/k1/k1.json', [head]);
+  const messages = [{ id: 'm1', role: 'assistant', content: [], metrics, ts: at }];
+  await leave('.cline/data/sessions/k1/k1.messages.json', [{ messages }]);
+  await leave('.cline/data/sessions/k1/team.messages.json', [{ messages: [{ ...messages[0], id: 'm2' }] }]);
   expect(await record('import', '--yes')).toMatchObject({ code: 0 });
   const given = await leave('elsewhere/p1.jsonl', ofPi);
   expect(await record('import', given, '--yes')).toMatchObject({ code: 0 });
-  // Copilot names its session at the end of its output; a line is also in the file. Qwen Code has the lines of Claude Code.
+  // Copilot names its session at the end of its output; a line is also in the file. Cline does not. Qwen Code has the lines of Claude Code.
   const run = { type: 'system', subtype: 'init', session_id: 'q1', qwen_code_version: '0.24.4' };
-  for (const line of [{ type: 'user.message', id: 'u1', data: { content: 'Fix the cart' } }, run]) {
-    const { child, exited } = start(RECORD, { GATEWAY: gateway.url, KEY: key, HOME: home });
+  const begun = { ts: new Date(at + 500).toISOString(), type: 'hook_event', hookEventName: 'agent_start' };
+  for (const line of [{ type: 'user.message', id: 'u1', data: { content: 'Fix the cart' } }, begun, run]) {
+    const { child, exited } = start(RECORD, { GATEWAY: gateway.url, KEY: key, HOME: home }, { cwd: project });
     child.stdin.end(textOf([line]));
     expect(await exited).toBe(0);
   }
   const found = (await sessions()).toSorted((one, other) => (one.agent < other.agent ? -1 : 1));
-  expect(found[0]).toMatchObject({ branchName: 'tax' });
+  expect(found[1]).toMatchObject({ branchName: 'tax' });
   const used = async ({ id, agent, title }: Listed) => {
     const { body } = await gateway.rest<{ inputTokens: number }>('GET', `/v1/sessions/${id}/usage`, { key });
     return [agent, title, body.inputTokens];
   };
   expect(await Promise.all(found.map(used))).toEqual([
+    ['cline', 'Fix it', 200],
     ['copilot', 'Fix the cart', 100],
     ['pi', 'Fix the tax', 100],
     ['qwen', 'Fix the rate', 100],

@@ -8,7 +8,9 @@ import {
   entryOf,
   errorText,
   listOf,
+  modelOf,
   nameOf,
+  noteOf,
   objectOf,
   partDraft,
   textDraft,
@@ -16,9 +18,9 @@ import {
   toolCall,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { countTokens, remainingTokens } from './token-count.ts';
+import { addedByMessage, countTokens, remainingTokens } from './token-count.ts';
 
-/** Cline CLI with `--json`. The shapes are those that version 3.0.65 wrote. */
+/** Cline CLI with `--json`, and the files of its sessions. The shapes are those that version 3.0.65 wrote. */
 
 type Read = (event: JsonObject, memory: FormatMemory) => readonly Draft[];
 
@@ -68,8 +70,12 @@ const contentEnd: Read = (event, memory) => {
     return [textDraft(written(event), { ...item, ...phaseOf(kind) })];
   }
   const { output } = event;
-  const results = Array.isArray(output) ? listOf(output).map(objectOf) : [];
-  const { content, isError } = objectOf(output);
+  const results = Array.isArray(output)
+    ? listOf(output)
+        .map(objectOf)
+        .filter((each) => 'result' in each)
+    : [];
+  const { content, isError = event['isError'] } = objectOf(output);
   const error = errorText(event['error']) ?? errorText(results.find((each) => each['success'] === false)?.['error']);
   const hasFailed = error !== undefined || isError === true || results.some((each) => each['success'] === false);
   return [
@@ -127,7 +133,50 @@ const runResult: Convert = (line, memory) => {
   ];
 };
 
+/** A block of a message in the file of a session. */
+function blockDraft(block: JsonObject, itemId: string, isOfUser: boolean, memory: FormatMemory): readonly Draft[] {
+  const type = textOf(block['type']) ?? '';
+  const source = isOfUser ? ('user' as const) : ('assistant' as const);
+  if (type === 'tool_use')
+    return contentStart({ ...block, ...TOOL, toolCallId: block['id'], toolName: block['name'] }, memory);
+  if (type !== 'tool_result') {
+    const text = (textOf(block['thinking']) ?? contentText([block])).replace(INPUT, '$1');
+    const draft = textDraft(text, { source, itemId, ...phaseOf(type === 'thinking' ? type : 'text') });
+    return [isOfUser && text.startsWith('<') ? noteOf(draft) : draft];
+  }
+  const id = nameOf(block['tool_use_id']) ?? '';
+  if (memory.recall('said', id) !== undefined) return [{ name: 'repeated' }];
+  memory.remember('said', id, true);
+  const toolName = nameOf(block['name']) ?? nameOf(memory.recall('tools', id));
+  return contentEnd(
+    { ...TOOL, toolCallId: id, toolName, output: block['content'], isError: block['is_error'] },
+    memory,
+  );
+}
+const TOOL = { contentType: 'tool' };
+/** What a person has written is within a tag that has the mode. */
+const INPUT = /^<user_input[^>]*>([\s\S]*)<\/user_input>\s*$/;
+
+/** The files of sessions have the session, and messages, which are written anew. */
+const others: Convert = (line, memory) => {
+  const { role, content, metrics, ts: time } = line;
+  if (line['started_at'] !== undefined) return [{ name: 'title', accumulatedText: textOf(line['title']) ?? '' }];
+  if (line['ts'] === undefined || (role !== 'user' && role !== 'assistant')) return [];
+  const id = nameOf(line['id']) ?? String(amountOf(time) ?? '');
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
+  const drafts = blocks.flatMap((block, index) =>
+    blockDraft(objectOf(block), `${id}:${index}`, role === 'user', memory),
+  );
+  const [first = {}, ...more] = drafts.map((draft) => (typeof time === 'number' ? { ...draft, time } : draft));
+  if (role !== 'assistant') return [first, ...more];
+  const model = modelOf(objectOf(line['modelInfo'])['id']);
+  const isFirst = memory.recall('usage', id) === undefined;
+  const added = { ...addedByMessage(memory, id, tokensOf(objectOf(metrics))), model, ...(isFirst && { turns: 1 }) };
+  return [{ ...first, usage: added }, ...more];
+};
+
 export const cline: Format = {
   provider: 'cline',
   types: { agent_event: agentEvent, run_result: runResult, hook_event: () => [{}] },
+  others,
 };

@@ -32,6 +32,8 @@ const SIGNS: readonly (readonly [FormatName, RegExp, readonly string[]])[] = [
   ['cline', /^hook_event$/, ['hookEventName']],
   ['cline', /^agent_event$/, ['event']],
   ['cline', /^run_result$/, []],
+  ['cline', /^$/, ['session_id', 'started_at']],
+  ['cline', /^$/, ['role', 'content', 'ts']],
   ['claude', /^system$/, ['subtype', 'session_id']],
   ['claude', /^assistant$/, ['message']],
   ['claude', /^stream_event$/, ['event']],

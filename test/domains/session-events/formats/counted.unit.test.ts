@@ -96,6 +96,35 @@ test('opencode: reasoning is output where it is not among it, and the model of a
   });
 });
 
+test('cline: messages of a session file, which are written anew', async () => {
+  const metrics = { inputTokens: 130, outputTokens: 10, cacheReadTokens: 30 };
+  const call = { type: 'tool_use', id: 'c', name: 'run_commands', input: {} };
+  const message = { id: 'm', role: 'assistant', content: [{ type: 'text', text: 'I look.' }, call], ts: 1796143269744 };
+  const counted = { ...message, modelInfo: { id: 'x' }, metrics };
+  const output = [{ query: 'exit 3', result: 'three', error: 'Command exited with code 3', success: false }];
+  const result = {
+    id: 'r',
+    role: 'user',
+    content: [{ type: 'tool_result', tool_use_id: 'c', content: output }],
+    ts: 2,
+  };
+  const said = { id: 'u', role: 'user', content: '<user_input mode="act">Look</user_input>', ts: 1796143268784 };
+  expect(await countedIn('cline', [said, message, counted, counted, result, result])).toEqual({
+    inputTokens: 130,
+    outputTokens: 10,
+    cachedInputTokens: 30,
+    turns: 1,
+    toolCalls: 1,
+    toolErrors: 1,
+    models: { x: { inputTokens: 130, outputTokens: 10, cachedInputTokens: 30 } },
+  });
+  const [read] = await convertLines('cline', [JSON.stringify(said)], new FormatMemory());
+  expect([read?.createdAt, JSON.parse(read?.eventData ?? '')]).toMatchObject([
+    '2026-12-01T16:41:08.784Z',
+    { source: 'user', accumulatedText: 'Look' },
+  ]);
+});
+
 test('claude-transcript: cost-state has the costs, and the tokens that no message has; the last one counts', async () => {
   const said = (id: string) => ({
     type: 'assistant',
