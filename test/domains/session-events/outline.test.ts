@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, moveTo } from '../../support/fixtures/sessions.ts';
 
@@ -46,39 +45,6 @@ async function recordedSession(key: string): Promise<string> {
   await moveTo(gateway, key, id, 'IN_PROGRESS');
   return id;
 }
-
-test('the outline of an agent has its turns, subagents, tools and models, and sums that agree with the totals', async () => {
-  const { key } = await gateway.createKey();
-  const id = await recordedSession(key);
-  const lines = await gateway.rest('POST', `/v1/sessions/${id}/events`, {
-    key,
-    body: AGENT_LINES.claude.join('\n'),
-    headers: { 'Content-Type': 'application/x-ndjson; format=claude' },
-  });
-  expect(lines.status).toBe(201);
-  const { marks, entries, tools, models, lastId, hasMore } = await outlineOf(key, id);
-  expect({ entries, models, lastId, hasMore }).toEqual({
-    entries: [
-      { eventId: 2, kind: 'TURN', text: 'Fix the coupon total' },
-      { eventId: 10, kind: 'SUBAGENT', text: 'Find callers' },
-      { eventId: 14, kind: 'SUBAGENT', text: 'Watch the tests' },
-    ],
-    models: [],
-    lastId: 17,
-    hasMore: false,
-  });
-  expect(tools).toEqual([
-    { name: 'Bash', calls: 1, failures: 1, durationMs: expect.any(Number), firstId: 9, failureId: 11 },
-    expect.objectContaining({ name: 'Task', calls: 1, failures: 0, firstId: 10, failureId: null }),
-  ]);
-  const { data } = await gateway.graphql<{ session: { usage: Record<string, number> } }>(
-    key,
-    'query($id: ID!) { session(id: $id) { usage { inputTokens outputTokens costUsd toolCalls } } }',
-    { id },
-  );
-  const fields = ['inputTokens', 'outputTokens', 'costUsd', 'toolCalls'] as const;
-  expect(fields.map((field) => sumOf(marks, field))).toEqual(fields.map((field) => data?.session.usage[field]));
-});
 
 const of = (eventData: object, at = 0) => ({
   eventType: 'x',

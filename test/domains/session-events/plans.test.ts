@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
+import { foldAppended } from '../../../src/domains/session-events/public.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
@@ -66,5 +67,29 @@ test('a redaction finds the searched texts of its events by their keys, whatever
     const { rows } = await measurePlan(client, statement, 'force_custom_plan');
     expect([rows <= count, statement.text]).toEqual([true, statement.text]);
   }
+  await client.end();
+});
+
+test('a page of entries reads rows in proportion to itself, anywhere in a long session and in both directions', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  for (let batch = 0; batch < 4; batch += 1)
+    await append(gateway, key, id, eventsOf(1000, { data: { source: 'user', accumulatedText: 'a text' } }));
+  const { sql, database, unfolded } = gateway.dependencies;
+  while ((await foldAppended(sql, unfolded)) > 0);
+  for (const table of ['session_event', 'session_entry']) await sql.query(`analyze ${table}`, []);
+  const statements: RecordedStatement[] = [];
+  onStatement(await database.driver.getConnection().getNativeClient(), ({ text, values }) => {
+    if (text.includes('session_entry')) statements.push({ text, values });
+  });
+  await gateway.rest('GET', `/v1/sessions/${id}/entries?limit=50&cursor=2000`, { key });
+  const page = `query($id: ID!) { session(id: $id) { after: entries(first: 50, after: "2000") { nodes { id } } before: entries(last: 50, before: "2000") { nodes { id } } } }`;
+  expect((await gateway.graphql(key, page, { id })).errors).toBeUndefined();
+  expect(statements).toHaveLength(3);
+  const client = new pg.Client(gateway.databaseUrl);
+  await client.connect();
+  for (const statement of statements)
+    for (const mode of ['force_custom_plan', 'force_generic_plan'] as const)
+      expect((await measurePlan(client, statement, mode)).rows).toBeLessThan(250);
   await client.end();
 });
