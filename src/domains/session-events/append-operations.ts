@@ -179,6 +179,7 @@ async function storeLines(
     events,
     counted: events.filter((_, event) => !uncounted.has(event)),
     isOfFile: sorted !== undefined || FILE_FORMATS.has(format),
+    isTimed: FILE_FORMATS.has(format),
     contentHash,
     format: { memory: stored.memory.toJson(), version },
     twice,

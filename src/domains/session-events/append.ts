@@ -51,6 +51,8 @@ export interface Appended extends AppendSessionEventsInput {
   readonly counted?: AppendSessionEventsInput['events'];
   /** Whether they count at their own time. */
   readonly isOfFile?: boolean;
+  /** Whether lines without a time are no work of the agent, such as a title. */
+  readonly isTimed?: boolean;
   /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
   readonly format?: { readonly memory: string; readonly version: string };
   /** Of a session that also has lines of the command of a run: what is known of both. */
@@ -68,7 +70,7 @@ export interface Appended extends AppendSessionEventsInput {
  */
 export function appendStatement(
   context: OperationContext,
-  { sessionId, batchId, events, contentHash = null, usage, format, twice, received, messages = [] }: Appended,
+  { sessionId, batchId, events, contentHash = null, usage, format, isTimed, twice, received, messages = [] }: Appended,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
   const { role, ...caller } = callerOf(context.actor);
@@ -77,7 +79,11 @@ export function appendStatement(
     ...authorityValues(context),
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
-    ...(format && { formatMemory: format.memory, version: format.version, seenAt: latestOf(events) }),
+    ...(format && {
+      formatMemory: format.memory,
+      version: format.version,
+      seenAt: latestOf(events) ?? (isTimed ? LONG_AGO : null),
+    }),
     ...(twice && { commandMemory: twice.toJson(), supersededFrom: twice.from, supersededUntil: twice.until }),
     ...(received && { file: received.file, places: received.places }),
     ...(received?.state && { fileLines: received.state.lines, mark: received.state.mark }),
@@ -106,6 +112,8 @@ export function appendStatement(
   };
   return appends(shape, values);
 }
+
+const LONG_AGO = new Date(0).toISOString();
 
 /** The latest time that lines have. */
 export function latestOf(events: Appended['events']): string | null {

@@ -132,8 +132,9 @@ test('the command first, then the file: the conversation is that of the file, to
   const report = `/v1/usage-report?from=${timeAt(-86_400).slice(0, 10)}&until=${timeAt(86_400).slice(0, 10)}&groupBy=TOOL`;
   const { body } = await gateway.rest<{ rows: { key: string; toolCalls: number }[] }>('GET', report, { key });
   expect(body.rows.filter(({ key: tool }) => tool === 'Bash')).toMatchObject([{ toolCalls: 1 }]);
-  // What happened after the run goes on with it.
-  expect(await sendFile(id, [inFile(streamed('m3', 'Later.'), 60)], 5)).toBe(409);
+  // What has no time, such as a title, is no work; what happened after the run goes on with it.
+  expect(await sendFile(id, [{ type: 'ai-title', sessionId: 's', aiTitle: 'Look' }], 5)).toBe(201);
+  expect(await sendFile(id, [inFile(streamed('m3', 'Later.'), 60)], 6)).toBe(409);
 });
 
 test('what the command reports without a model counts with that of the file; what a file has counts on its day', async () => {
