@@ -119,7 +119,7 @@ async function sortedLines(
 }
 
 /** Formats of files, of which recorders of 1.0 do not name the file. */
-export const FILE_FORMATS: ReadonlySet<string> = new Set([
+const FILE_FORMATS: ReadonlySet<string> = new Set([
   'claude-transcript',
   'codex-rollout',
   'gemini-chat',
@@ -178,7 +178,7 @@ async function storeLines(
     batchId,
     events,
     counted: events.filter((_, event) => !uncounted.has(event)),
-    isOfFile: sorted !== undefined || FILE_FORMATS.has(format),
+    isOfFile: sorted !== undefined,
     isTimed: FILE_FORMATS.has(format),
     contentHash,
     format: { memory: stored.memory.toJson(), version },

@@ -14,7 +14,7 @@ import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { MAX_BATCH } from './input.ts';
-import { append, FILE_FORMATS } from './append-operations.ts';
+import { append } from './append-operations.ts';
 import { LineConverter, withoutReturn } from './line-converter.ts';
 import { FormatMemory } from './formats/format-memory.ts';
 import { TABLE } from './formats/jsonl.ts';
@@ -94,8 +94,7 @@ export async function importSessionEvents(
       batch.splice(0, ids.indexOf(known.batchId) + 1);
     } else {
       const events = batch.flatMap((line) => line.events);
-      const isOfFile = format !== undefined && FILE_FORMATS.has(format);
-      const appended = await append(context, { sessionId, batchId: ids.at(-1) ?? null, events, isOfFile });
+      const appended = await append(context, { sessionId, batchId: ids.at(-1) ?? null, events });
       if (appended.isReplayed) skipped += events.length;
       else imported += events.length;
       redactedSecrets += appended.redactedSecrets;
