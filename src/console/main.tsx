@@ -8,8 +8,11 @@ import { visibleText } from './parts/markup.ts';
 import { Notices } from './parts/notices.tsx';
 import type { Answers } from './generated/operation-types.ts';
 import { Empty, Faults, Loading, PageFrame, personOf } from './parts/parts.tsx';
-import { PROFILE, type Section, sectionOf, sectionsFor } from './sections.ts';
+import { GROUPS, PROFILE, type Section, sectionOf, sectionsFor } from './sections.ts';
+import { Icon } from './parts/icons.tsx';
+import { Keyboard } from './keyboard/keyboard.tsx';
 import { followAs } from './parts/streams.ts';
+import { restore, visit } from './parts/visits.ts';
 import { CreateOrganization } from './organizations/organization-forms.tsx';
 import { InvitationPage } from './members/invitation-page.tsx';
 
@@ -49,10 +52,7 @@ function usePath(): string {
       if (isElsewhere(to.search)) return;
       if (to.pathname === location.pathname && to.search === location.search && to.hash !== '') return;
       event.preventDefault();
-      history.pushState(null, '', to);
-      // For filters, if it is the same page.
-      dispatchEvent(new PopStateEvent('popstate'));
-      scrollTo(0, 0);
+      visit(to);
       document.getElementById(to.hash.slice(1))?.scrollIntoView();
     };
     addEventListener('popstate', moved);
@@ -129,6 +129,7 @@ function Console() {
   const shown = useRef(at);
   useEffect(() => {
     const title = document.querySelector<HTMLElement>('#page-title');
+    if (shown.current !== at && restore()) shown.current = at;
     // If the user moves the focus while the first page loads, it stays.
     if (title && (shown.current !== at || document.activeElement === document.body)) {
       title.focus({ preventScroll: true });
@@ -148,12 +149,11 @@ function Console() {
           Workspace gateway
         </a>
         {viewer && <OrganizationChoice current={viewer.organization} organizations={organizationsOf(viewer)} />}
+        {viewer?.organization && <Keyboard sections={sections} />}
         <nav aria-label="Console">
-          <ul>
-            {sections.map(({ href, name }) => (
-              <Place key={href} href={href} name={name} path={path} />
-            ))}
-          </ul>
+          {GROUPS.map((group) => (
+            <MenuGroup key={group} name={group} path={path} places={sections.filter((each) => each.group === group)} />
+          ))}
         </nav>
       </header>
       <main id="content">
@@ -178,15 +178,36 @@ function Console() {
   );
 }
 
-interface PlaceProps extends Pick<Section, 'href' | 'name'> {
+interface MenuGroupProps {
+  readonly name: string;
+  readonly path: string;
+  readonly places: readonly Section[];
+}
+
+const MenuGroup = ({ name, path, places }: MenuGroupProps) =>
+  places.length > 0 && (
+    <>
+      <p class="group" id={`menu-${name}`}>
+        {name}
+      </p>
+      <ul aria-labelledby={`menu-${name}`}>
+        {places.map((place) => (
+          <Place key={place.href} {...place} path={path} />
+        ))}
+      </ul>
+    </>
+  );
+
+interface PlaceProps extends Pick<Section, 'href' | 'name' | 'icon'> {
   /** The path of the current page. */
   readonly path?: string;
 }
 
 /** A link of the navigation. */
-const Place = ({ href, name, path = '' }: PlaceProps) => (
+const Place = ({ href, name, icon, path = '' }: PlaceProps) => (
   <li>
     <a href={href} aria-current={sectionOf(path)?.href === href ? 'page' : undefined}>
+      {icon && <Icon name={icon} />}
       {name}
     </a>
   </li>

@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import type { IconName } from './parts/icons.tsx';
 import { isAdministrator } from './parts/caller.ts';
 import type { Answers } from './generated/operation-types.ts';
 import type { Scope } from './parts/scopes.ts';
@@ -23,9 +24,15 @@ import { ProfilePage } from './profile/profile-page.tsx';
 
 /** The sections of the console. */
 
+/** The groups of the menu, in its order. */
+export const GROUPS = ['Work', 'Set-up', 'Administration'] as const;
+
 export interface Section {
   readonly href: string;
   readonly name: string;
+  /** Its place in the menu; without one it stands at the foot. */
+  readonly group?: (typeof GROUPS)[number];
+  readonly icon?: IconName;
   /** The scope that its page needs, and another one that opens it too. */
   readonly scope?: Scope;
   readonly orScope?: Scope;
@@ -43,12 +50,16 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/overview',
     name: 'Overview',
+    group: 'Work',
+    icon: 'overview',
     scope: 'SESSIONS_READ',
     list: OverviewPage,
   },
   {
     href: '/sessions',
     name: 'Sessions',
+    group: 'Work',
+    icon: 'session',
     scope: 'SESSIONS_READ',
     list: SessionsPage,
     find: 'FindSession',
@@ -57,12 +68,16 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/record',
     name: 'Record',
+    group: 'Work',
+    icon: 'record',
     scope: 'SESSIONS_READ',
     list: RecordPage,
   },
   {
     href: '/event-definitions',
     name: 'Event definitions',
+    group: 'Set-up',
+    icon: 'definition',
     scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
     list: EventDefinitionsPage,
     find: 'FindEventDefinition',
@@ -71,6 +86,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/mcp-connections',
     name: 'MCP connections',
+    group: 'Set-up',
+    icon: 'connection',
     scope: 'MCP_CONNECTIONS_READ',
     list: McpConnectionsPage,
     find: 'FindMcpServer',
@@ -79,6 +96,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/tool-approvals',
     name: 'Approvals',
+    group: 'Work',
+    icon: 'approval',
     scope: 'MCP_CONNECTIONS_USE',
     list: ToolApprovalsPage,
     find: 'FindToolApproval',
@@ -87,6 +106,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/webhooks',
     name: 'Webhooks',
+    group: 'Set-up',
+    icon: 'webhook',
     scope: 'WEBHOOKS_WRITE',
     isForAdministrators: true,
     list: WebhooksPage,
@@ -96,14 +117,26 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/api-keys',
     name: 'API keys',
+    group: 'Set-up',
+    icon: 'key',
     scope: 'API_KEYS_READ',
     list: ApiKeysPage,
   },
-  { href: '/members', name: 'Members', list: MembersPage },
-  { href: '/groups', name: 'Groups', scope: 'ORGANIZATIONS_WRITE', isForAdministrators: true, list: GroupsPage },
+  { href: '/members', name: 'Members', group: 'Administration', icon: 'person', list: MembersPage },
+  {
+    href: '/groups',
+    name: 'Groups',
+    group: 'Administration',
+    icon: 'group',
+    scope: 'ORGANIZATIONS_WRITE',
+    isForAdministrators: true,
+    list: GroupsPage,
+  },
   {
     href: '/access-review',
     name: 'Access review',
+    group: 'Administration',
+    icon: 'review',
     scope: 'ORGANIZATIONS_WRITE',
     isForAdministrators: true,
     list: AccessReviewPage,
@@ -111,6 +144,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/audit-log',
     name: 'Audit log',
+    group: 'Administration',
+    icon: 'log',
     scope: 'AUDIT_LOG_READ',
     orScope: 'ORGANIZATIONS_WRITE',
     isForAdministrators: true,
@@ -119,6 +154,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/usage',
     name: 'Usage',
+    group: 'Work',
+    icon: 'usage',
     scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
     list: UsagePage,
   },

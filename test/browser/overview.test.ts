@@ -41,7 +41,7 @@ async function leadsToAsMany(page: Page, link: Locator): Promise<void> {
 test('every number of sessions leads to a list with as many, also in another time zone', async () => {
   const context = await site.newContext({ key });
   const { page, problems } = await site.open('/overview', {}, context);
-  for (const name of ['Sessions', 'Run now', 'Failed']) await leadsToAsMany(page, figure(page, name));
+  for (const name of ['Sessions', 'Running', 'Failed']) await leadsToAsMany(page, figure(page, name));
   // The days of the plot, with those of each state.
   const plot = page.getByRole('region', { name: 'Sessions by day and state' });
   const bar = plot.getByRole('link').nth(3);
@@ -200,12 +200,12 @@ test('what each running session does, and why each of the latest failed, is besi
     .filter({ hasText: 'Import the invoices of 2024' })
     .getByText('The database of the old shop cannot be reached.')
     .waitFor();
-  const running = page.getByRole('region', { name: 'Runs now' }).getByRole('listitem');
-  await running.filter({ hasText: 'Fix the coupon total' }).getByText('Runs Bash npm test -- cart').waitFor();
+  const running = page.getByRole('region', { name: 'Running' }).getByRole('listitem');
+  await running.filter({ hasText: 'Fix the coupon total' }).getByText('Bash npm test -- cart, running').waitFor();
   // Which others run, and what they do, depends on the day and the hour.
   const others = running.filter({ hasNotText: 'Fix the coupon total' });
   await others.nth(1).waitFor();
-  for (const other of await others.all()) await other.getByText(/^(Ran|Runs) [A-Z][A-Za-z]+ \S/).waitFor();
+  for (const other of await others.all()) await other.locator('.latest', { hasText: /^[A-Z][A-Za-z]+ \S/ }).waitFor();
   await running.getByRole('link', { name: 'Fix the coupon total' }).click();
   const words = page.locator('.speaker').filter({ hasText: 'Subagent' }).first();
   await words.waitFor();

@@ -17,7 +17,7 @@ function takeToken(): string {
   const given = location.hash.slice(1);
   if (given !== '') {
     sessionStorage.setItem(KEPT, given);
-    history.replaceState(null, '', location.pathname);
+    history.replaceState(history.state, '', location.pathname);
   }
   return sessionStorage.getItem(KEPT) ?? '';
 }

@@ -2,6 +2,10 @@ import { ACTOR, FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 
 /** The operations that delete, redact, hold and keep what was recorded. */
 export const RETENTION_OPERATIONS = {
+  SessionsDeletionPreview: `query SessionsDeletionPreview($ids: [ID!]!) {
+    viewer { organization { id sessionsDeletionPreview(sessionIds: $ids) { sessions events held { id } } } }
+  }`,
+
   SessionDeletionPreview: `query SessionDeletionPreview($id: ID!) {
     session(id: $id) {
       id title hold { reason heldAt holder { ${ACTOR} } } deletionPreview { events artifacts pullRequests }

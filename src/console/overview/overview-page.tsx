@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { costOf, counted, countOf, shortCost, shortCount } from '../parts/amounts.ts';
+import { costOf, counted, countOf, durationOf, shortCost, shortCount } from '../parts/amounts.ts';
 import { type Bar, BarPlot, dayName } from '../parts/bar-plot.tsx';
 import { useOwnCosts, useScope } from '../parts/caller.ts';
 import { Segments, useFilter } from '../parts/filters.tsx';
@@ -9,26 +9,54 @@ import type { Answers } from '../generated/operation-types.ts';
 import { EventPlot } from './overview-events.tsx';
 import { Work, useNeeds } from './overview-work.tsx';
 import { ToolTable, UsageTable } from './overview-tables.tsx';
-import { Empty, Faults, Loading, PageFrame, wordsOf } from '../parts/parts.tsx';
+import { Empty, Faults, Loading, PageFrame, Table, wordsOf } from '../parts/parts.tsx';
 
 type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
 type Counts = NonNullable<Organization['days']>[number];
+type Dear = NonNullable<Organization['dearest']>['nodes'][number];
 
 const PERIODS = [
   ['7', '7 days'],
   ['30', '30 days'],
   ['90', '90 days'],
+  ['this-month', 'This month'],
+  ['last-month', 'Last month'],
 ] as const;
+
+/** The days of a period in UTC, and the first day of the period before. */
+function periodOf(chosen: (typeof PERIODS)[number][0]) {
+  const today = new Date();
+  const monthAt = (months: number) =>
+    new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + months)).toISOString().slice(0, 10);
+  const daysUntil = (from: string, until: string) => {
+    const days: string[] = [];
+    for (let at = new Date(from); at < new Date(until); at.setUTCDate(at.getUTCDate() + 1))
+      days.push(at.toISOString().slice(0, 10));
+    return days;
+  };
+  const tomorrow = dayFromToday(1);
+  const [before, from, until] =
+    chosen === 'this-month'
+      ? [monthAt(-1), monthAt(0), tomorrow]
+      : chosen === 'last-month'
+        ? [monthAt(-2), monthAt(-1), monthAt(0)]
+        : [dayFromToday(1 - 2 * Number(chosen)), dayFromToday(1 - Number(chosen)), tomorrow];
+  const earlier = chosen.endsWith('month') ? 'the month before' : `the ${chosen} days before`;
+  return {
+    days: daysUntil(from, until),
+    earlier,
+    before,
+    from,
+    until,
+    since: `${from}T00:00:00Z`,
+    end: `${until}T00:00:00Z`,
+  };
+}
 
 export function OverviewPage() {
   const [chosen, choose] = useFilter('days');
   const days = PERIODS.find(([period]) => period === chosen)?.[0] ?? '30';
-  const period = useMemo(() => {
-    const all = Array.from({ length: Number(days) }, (_, index) => dayFromToday(index + 1 - Number(days)));
-    const [from = ''] = all;
-    const before = dayFromToday(1 - 2 * Number(days));
-    return { days: all, before, from, until: dayFromToday(1), since: `${from}T00:00:00Z` };
-  }, [days]);
+  const period = useMemo(() => periodOf(days), [days]);
   return (
     <PageFrame
       title="Overview"
@@ -42,16 +70,21 @@ export function OverviewPage() {
 
 interface PeriodProps {
   readonly days: readonly string[];
-  /** The first day of the period before, which has as many days. */
+  /** The first day of the period before. */
   readonly before: string;
+  /** The words for it. */
+  readonly earlier: string;
   readonly from: string;
+  /** The day after the last one. */
   readonly until: string;
+  /** The first moment, and the one after the last. */
   readonly since: string;
+  readonly end: string;
 }
 
 function Period(period: PeriodProps) {
-  const { before, from, until, since } = period;
-  const { data, faults, isLoading, paused } = useQuery('Overview', { before, from, until, since });
+  const { before, from, until, since, end } = period;
+  const { data, faults, isLoading, paused } = useQuery('Overview', { before, from, until, since, end });
   const organization = data?.viewer.organization;
   return (
     <>
@@ -65,14 +98,19 @@ interface ContentProps extends PeriodProps {
   readonly organization: Organization;
 }
 
-function Content({ organization, days, from, until, since }: ContentProps) {
+function Content({ organization, days, earlier, from, until, since, end }: ContentProps) {
   const needs = useNeeds();
   const own = useOwnCosts();
   const mayReadEvents = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
   const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
   return (
     <>
-      <Figures organization={organization} days={days.length} from={from} others={needs.count} />
+      <Figures
+        organization={organization}
+        range={{ from, to: days.at(-1) ?? from }}
+        earlier={earlier}
+        others={needs.count}
+      />
       <Work organization={organization} from={from} needs={needs} />
       {isEmpty ? (
         <Empty>
@@ -84,34 +122,42 @@ function Content({ organization, days, from, until, since }: ContentProps) {
             <SessionPlot organization={organization} days={days} />
             <CostPlot organization={organization} days={days} own={own} />
           </div>
-          <UsageTable from={from} until={until} since={since} own={own} />
+          <Dearest sessions={organization.dearest?.nodes ?? []} range={{ from, to: days.at(-1) ?? from }} />
+          <UsageTable from={from} until={until} since={since} end={end} own={own} />
           <ToolTable rows={organization.tools?.rows ?? []} from={from} own={own} />
         </>
       )}
-      {mayReadEvents && <EventPlot from={from} />}
+      {mayReadEvents && <EventPlot from={from} until={until} />}
     </>
   );
 }
 
+/** The first and last day, as the list of sessions takes them. */
+interface Range {
+  readonly from: string;
+  readonly to: string;
+}
+
 interface FiguresProps {
   readonly organization: Organization;
-  readonly days: number;
-  readonly from: string;
+  /** The words for the period before. */
+  readonly earlier: string;
+  readonly range: Range;
   /** What else needs a person. */
   readonly others: number;
 }
 
 /** The numbers of the period, each with the list behind it; what was used, beside what was used in the period before. */
-function Figures({ organization, days, from, others }: FiguresProps) {
+function Figures({ organization, range, earlier: words, others }: FiguresProps) {
   const { days: created, usage, earlier, running, failed } = organization;
   const failures = failed?.totalCount ?? 0;
-  const before = (amount: string) => `${amount === '–' ? 'none' : amount} in the ${counted(days, 'day')} before`;
+  const before = (amount: string) => (amount === '–' ? '' : `${amount} in ${words}`);
   const tiles = [
-    ['Sessions', countOf(sumOf(created ?? [], 'sessions')), sessionsOf({ from }), 'created'],
+    ['Sessions', countOf(sumOf(created ?? [], 'sessions')), sessionsOf({ ...range }), 'created'],
     ['Cost', costOf(usage?.totals.costUsd), '#by', before(costOf(earlier?.totals.costUsd))],
     ['Tokens', tokensIn(usage?.totals), '#by', before(tokensIn(earlier?.totals))],
-    ['Run now', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
-    ['Failed', countOf(sumOf(created ?? [], 'failed')), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
+    ['Running', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
+    ['Failed', countOf(sumOf(created ?? [], 'failed')), sessionsOf({ state: 'FAILED', ...range }), 'of these sessions'],
     ['Need a person', countOf(failures + others), '#needs', 'failed sessions included'],
   ] as const;
   return (
@@ -128,6 +174,34 @@ function Figures({ organization, days, from, others }: FiguresProps) {
     </dl>
   );
 }
+
+/** The sessions of the period that cost most. */
+const Dearest = ({ sessions, range }: { readonly sessions: readonly Dear[]; readonly range: Range }) =>
+  sessions.some(({ usage }) => usage?.costUsd != null) && (
+    <div>
+      <h2>Dearest sessions</h2>
+      <Table
+        label="Dearest sessions"
+        head={['Title', 'Agent', 'Cost', 'Agent time']}
+        rows={sessions.filter(({ usage }) => usage?.costUsd != null)}
+        row={({ databaseId, title, agent, usage }) => (
+          <tr key={databaseId}>
+            <td class="wide">
+              <a dir="auto" href={`/sessions/${databaseId}`}>
+                {title}
+              </a>
+            </td>
+            <td dir="auto">{agent ?? '–'}</td>
+            <td class="number">{costOf(usage?.costUsd)}</td>
+            <td class="number">{usage?.durationMs == null ? '–' : durationOf(usage.durationMs)}</td>
+          </tr>
+        )}
+      />
+      <p>
+        <a href={sessionsOf({ ...range, sort: 'cost' })}>All sessions of this period by cost</a>
+      </p>
+    </div>
+  );
 
 /** What was read and written together. */
 function tokensIn(totals: NonNullable<Organization['earlier']>['totals'] | undefined): string {

@@ -31,6 +31,7 @@ interface UsageProps {
   readonly from: string;
   readonly until: string;
   readonly since: string;
+  readonly end: string;
   /** The filter of the sessions of the caller, if the costs are those of them. */
   readonly own: Readonly<Record<string, string>>;
 }
@@ -58,6 +59,8 @@ export function UsageTable(props: UsageProps) {
   );
 }
 
+const dayBefore = (day: string) => new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
+
 /** The days of the last month of the calendar, in UTC. */
 function lastMonth() {
   const [year = 0, month = 1] = dayFromToday(0).split('-').map(Number);
@@ -79,8 +82,12 @@ interface GroupProps extends UsageProps {
   readonly name: string;
 }
 
-function UsageRows({ from, until, since, own, groupBy, name }: GroupProps) {
-  const filter = { createdFrom: since, ...('creator' in own && { creatorIds: [own['creator'] ?? ''] }) };
+function UsageRows({ from, until, since, end, own, groupBy, name }: GroupProps) {
+  const filter = {
+    createdFrom: since,
+    createdBefore: end,
+    ...('creator' in own && { creatorIds: [own['creator'] ?? ''] }),
+  };
   const { data, faults, isLoading } = useQuery('UsageReport', { from, until, groupBy, filter });
   const { usageReport, sessionCounts } = data?.viewer.organization ?? {};
   const counts = new Map((sessionCounts ?? []).map((count) => [count.key, count]));
@@ -92,7 +99,8 @@ function UsageRows({ from, until, since, own, groupBy, name }: GroupProps) {
     ...others.map((key): Row => ({ ...NOTHING, key, label: key ?? '' })),
   ];
   const largest = { cost: largestOf(rows.map(costOfRow)), tokens: largestOf(rows.map(tokensOf)) };
-  const row = (each: Row) => rowOf(each, { largest, filter: FILTERS[groupBy], from, own, count: counts.get(each.key) });
+  const row = (each: Row) =>
+    rowOf(each, { largest, filter: FILTERS[groupBy], from, to: dayBefore(until), own, count: counts.get(each.key) });
   const table = (
     <Rows
       label={`Costs by ${name.toLowerCase()}`}
@@ -118,11 +126,13 @@ interface RowContext {
   readonly largest: { readonly cost: number; readonly tokens: number };
   readonly filter: string;
   readonly from: string;
+  /** The last day. */
+  readonly to: string;
   readonly own: Readonly<Record<string, string>>;
   readonly count: { readonly sessions: number; readonly failed: number } | undefined;
 }
 
-function rowOf(row: Row, { largest, filter, from, own, count }: RowContext) {
+function rowOf(row: Row, { largest, filter, from, to, own, count }: RowContext) {
   const { key, label, sessions, costUsd, inputTokens, outputTokens } = row;
   const linked = (text: string, more: Readonly<Record<string, string>>) =>
     key === null || key === 'other' ? (
@@ -150,8 +160,8 @@ function rowOf(row: Row, { largest, filter, from, own, count }: RowContext) {
         {recorded(tokens)}
         <Share part={tokensOf(row)} of={largest.tokens} />
       </td>
-      <td class="number">{linked(counted('sessions'), { from })}</td>
-      <td class="number">{linked(counted('failed'), { state: 'FAILED', from })}</td>
+      <td class="number">{linked(counted('sessions'), { from, to })}</td>
+      <td class="number">{linked(counted('failed'), { state: 'FAILED', from, to })}</td>
       <td class="number">{perSession === '' ? '–' : recorded(perSession)}</td>
     </tr>
   );

@@ -35,9 +35,10 @@ export function useNeeds(): Needs {
   const { mcpServers, webhooks: disabled, toolApprovals } = data?.viewer.organization ?? {};
   const items = [
     ...(mcpServers?.nodes ?? [])
-      .filter(({ nextAction }) => nextAction === 'AUTHORIZE')
-      .map(({ databaseId, name }): Need => {
-        return { kind: 'connection', name, href: `/mcp-connections/${databaseId}`, words: 'needs an authorization' };
+      .filter(({ nextAction, status }) => nextAction === 'AUTHORIZE' || status === 'UNREACHABLE')
+      .map(({ databaseId, name, status }): Need => {
+        const words = status === 'UNREACHABLE' ? 'is unreachable' : 'needs an authorization';
+        return { kind: 'connection', name, href: `/mcp-connections/${databaseId}`, words };
       }),
     ...(toolApprovals?.nodes ?? [])
       .filter(({ viewerCanDecide }) => viewerCanDecide)
@@ -81,7 +82,7 @@ export function Work({ organization: { running, failed }, from, needs }: WorkPro
         <More list={failed} href={sessionsOf({ needs: 'yes', from })} words="failed sessions" />
       </section>
       <section class="panel" aria-labelledby="running">
-        <h2 id="running">Runs now</h2>
+        <h2 id="running">Running</h2>
         {running?.nodes.length === 0 && <p class="soft">No session is running.</p>}
         <Sessions
           sessions={running?.nodes ?? []}

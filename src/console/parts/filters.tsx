@@ -19,7 +19,7 @@ export function useFilter(name: string): readonly [value: string, set: (value: s
     const address = new URL(location.href);
     if (next === '') address.searchParams.delete(name);
     else address.searchParams.set(name, next);
-    history.replaceState(null, '', address);
+    history.replaceState(history.state, '', address);
   };
   return [value, set];
 }

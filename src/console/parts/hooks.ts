@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import { type Fault, type Paused, query, run } from './api.ts';
 import type { OperationName } from './operations.ts';
 import type { Answers, Variables } from '../generated/operation-types.ts';
+import { remember, remembered } from './visits.ts';
 
 export interface Loaded<Data> {
   readonly data: Data | null;
@@ -16,13 +17,13 @@ export interface Loaded<Data> {
 /** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
   const key = JSON.stringify(variables);
-  const [{ of, ...state }, setState] = useState({
+  const [{ of, ...state }, setState] = useState(() => ({
     of: key,
-    data: null as Answers[Name] | null,
+    data: remembered<Answers[Name]>(name + key) ?? null,
     faults: [] as readonly Fault[],
     isLoading: true,
     paused: undefined as Paused | undefined,
-  });
+  }));
   const [round, setRound] = useState(0);
   useEffect(() => {
     const left = new AbortController();
@@ -30,7 +31,9 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     setState((before) => ({ ...before, isLoading: true }));
     void query(name, JSON.parse(key) as Variables[Name], { signal, onPause }).then(({ data, faults }) => {
-      if (!signal.aborted) setState({ of: key, data, faults, isLoading: false, paused: undefined });
+      if (signal.aborted) return;
+      remember(name + key, data);
+      setState({ of: key, data, faults, isLoading: false, paused: undefined });
     });
     return () => left.abort();
   }, [name, key, round]);
@@ -45,9 +48,18 @@ export interface Pages<Row> {
   readonly isLoading: boolean;
   readonly paused: Paused | undefined;
   readonly hasMore: boolean;
+  /** How many objects the list has in all, if the query asks for it. */
+  readonly total: number | undefined;
+  /** How many objects have changed while the rows stayed, with {@link PagesOptions.follows}. */
+  readonly changed: number;
+  /** Whether changes are counted and not shown. */
+  readonly stays: boolean;
   /** Does nothing while a page is loaded. */
   readonly loadMore: () => Promise<void>;
+  /** Reads as many rows as are loaded, and shows them. */
   readonly reload: () => void;
+  /** Likewise after changes were missed: rows that stay are only compared. */
+  readonly catchUp: () => void;
   /** Changes the loaded rows without a new request. */
   readonly update: (change: Change<Row>) => void;
 }
@@ -57,15 +69,48 @@ type Change<Row> = (rows: readonly Row[]) => readonly Row[];
 export interface Page<Row> {
   readonly nodes: readonly Row[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
+  readonly totalCount?: number;
 }
 
-interface PagesState<Row> {
+interface PagesOptions {
+  /** Whether changes of the objects arrive. The rows of a page to which the reader came back stay, until the list is loaded again. */
+  readonly follows?: boolean;
+  /** Whether the rows stay now, because they are chosen or have an order of their own. */
+  readonly stays?: boolean;
+}
+
+interface LoadedRows<Row> {
   readonly rows: readonly Row[];
+  readonly end: string | null;
+  readonly hasMore: boolean;
+  readonly total: number | undefined;
+}
+
+interface PagesState<Row> extends LoadedRows<Row> {
+  /** The variables that they belong to. */
+  readonly of: string;
+  readonly isRestored: boolean;
+  readonly changed: ReadonlySet<string>;
   readonly faults: readonly Fault[];
   readonly isLoading: boolean;
   readonly paused: Paused | undefined;
-  readonly end: string | null;
-  readonly hasMore: boolean;
+}
+
+/** The bound of the API for a page. */
+const MAX_PAGE = 100;
+
+const loadedOf = <Row>({ rows, end, hasMore, total }: LoadedRows<Row>): LoadedRows<Row> => ({
+  rows,
+  end,
+  hasMore,
+  total,
+});
+
+/** The rows that this page had when it was left, or none. */
+function beginningOf<Row>(name: string, key: string): PagesState<Row> {
+  const before = remembered<LoadedRows<Row>>(name + key);
+  const loaded = before ?? { rows: [], end: null, hasMore: false, total: undefined };
+  return { ...loaded, of: key, isRestored: !!before, changed: NONE, faults: [], isLoading: true, paused: undefined };
 }
 
 /** Loads a list page by page. `pageOf` finds the page in an answer; undefined if it was refused. */
@@ -73,57 +118,104 @@ export function usePages<Name extends OperationName, Row>(
   name: Name,
   variables: Omit<Variables[Name], 'after'>,
   pageOf: (data: Answers[Name]) => Page<Row> | null | undefined,
+  { follows = false, stays = false }: PagesOptions = {},
 ): Pages<Row> {
-  const [state, setState] = useState<PagesState<Row>>({
-    rows: [],
-    faults: [],
-    isLoading: true,
-    paused: undefined,
-    end: null,
-    hasMore: false,
-  });
-  const [round, setRound] = useState(0);
+  const key = JSON.stringify(variables);
+  const [state, setState] = useState(() => beginningOf<Row>(name, key));
+  const [{ round, shows }, setRound] = useState({ round: 0, shows: !state.isRestored });
   /** Changes since the list was requested, whose answer may be older. Undefined once it is loaded. */
   const changes = useRef<Change<Row>[] | undefined>(undefined);
-  const key = JSON.stringify(variables);
   const left = useRef(new AbortController());
-  const load = async (after: string | null) => {
+  const held = useRef(stays);
+  held.current = stays;
+  const isHeld = (before: PagesState<Row>) => follows && (held.current || before.isRestored);
+  const load = async (after: string | null, { count = 0, shown = true } = {}) => {
     const { signal } = left.current;
     if (after === null) changes.current = [];
     setState((before) => ({ ...before, isLoading: true }));
-    const asked = { ...(JSON.parse(key) as object), after } as unknown as Variables[Name];
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
-    const { data, faults } = await query(name, asked, { signal, onPause });
+    const list = { name, variables: JSON.parse(key) as Variables[Name], pageOf };
+    const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause });
     if (signal.aborted) return;
-    const page = data && pageOf(data);
-    const nodes = page?.nodes ?? [];
     const missed = changes.current ?? [];
     if (after === null) changes.current = undefined;
-    setState((before) => ({
-      rows: after === null ? missed.reduce((rows, change) => change(rows), nodes) : [...before.rows, ...nodes],
-      faults,
-      isLoading: false,
-      paused: undefined,
-      end: page?.pageInfo.endCursor ?? null,
-      hasMore: page?.pageInfo.hasNextPage ?? false,
-    }));
+    setState((before) => {
+      if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...nodes] };
+      const rows = missed.reduce<readonly Row[]>((some, change) => change(some), nodes);
+      const isShown = shown || before.of !== key || !isHeld(before) || answer.faults.length > 0;
+      const changed = isShown ? NONE : differences(before.rows, rows);
+      if (changed.size > 0) return { ...before, isLoading: false, paused: undefined, changed };
+      return { ...answer, rows, of: key, isRestored: before.isRestored && !isShown, changed: NONE };
+    });
   };
   useEffect(() => {
     left.current = new AbortController();
-    void load(null);
+    void load(null, { count: remembered<LoadedRows<Row>>(name + key)?.rows.length, shown: shows });
     return () => left.current.abort();
   }, [name, key, round]);
+  useEffect(() => {
+    if (!state.isLoading && state.of === key) remember(name + key, loadedOf(state));
+  }, [state]);
   return {
     ...state,
+    changed: state.changed.size,
+    stays: isHeld(state),
     loadMore: async () => {
       if (!state.isLoading) await load(state.end);
     },
-    reload: useCallback(() => setRound((count) => count + 1), []),
+    reload: useCallback(() => setRound((before) => ({ round: before.round + 1, shows: true })), []),
+    catchUp: useCallback(() => setRound((before) => ({ round: before.round + 1, shows: false })), []),
     update: useCallback((change) => {
       changes.current?.push(change);
-      setState((before) => ({ ...before, rows: change(before.rows) }));
+      setState((before) => {
+        const rows = change(before.rows);
+        if (!isHeld(before)) return { ...before, rows };
+        return { ...before, changed: new Set([...before.changed, ...differences(before.rows, rows)]) };
+      });
     }, []),
   };
+}
+
+interface Listed<Name extends OperationName, Row> {
+  readonly name: Name;
+  readonly variables: Variables[Name];
+  readonly pageOf: (data: Answers[Name]) => Page<Row> | null | undefined;
+}
+
+interface Reading {
+  readonly after: string | null;
+  /** How many rows are read at least, as far as there are so many. */
+  readonly count: number;
+  readonly signal: AbortSignal;
+  readonly onPause: (paused?: Paused) => void;
+}
+
+/** Reads pages after a cursor: one, or as many as the rows take. */
+async function readPages<Name extends OperationName, Row>(list: Listed<Name, Row>, { count, ...rest }: Reading) {
+  const { name, variables, pageOf } = list;
+  const { first: size } = variables as { readonly first?: number };
+  const pages: (readonly Row[])[] = [];
+  for (let after = rest.after; ;) {
+    const first = size && Math.min(MAX_PAGE, Math.max(size, count - pages.flat().length));
+    const { data, faults } = await query(name, { ...variables, ...(first && { first }), after }, rest);
+    const page = data && pageOf(data);
+    pages.push(page?.nodes ?? []);
+    const nodes: readonly Row[] = pages.flat();
+    const { hasNextPage: hasMore = false, endCursor: end = null } = page?.pageInfo ?? {};
+    if (!hasMore || nodes.length >= count || rest.signal.aborted)
+      return { nodes, end, hasMore, total: page?.totalCount, faults, isLoading: false, paused: undefined };
+    after = end;
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The ids of the rows that are new, gone or other than before. */
+function differences<Row>(before: readonly Row[], after: readonly Row[]): ReadonlySet<string> {
+  const texts = (rows: readonly Row[]) =>
+    new Map(rows.map((row): [string, string] => [String((row as { readonly id?: unknown }).id), JSON.stringify(row)]));
+  const [old, fresh] = [texts(before), texts(after)];
+  return new Set([...old.keys(), ...fresh.keys()].filter((id) => old.get(id) !== fresh.get(id)));
 }
 
 /** Loads a list page by page to its end. */

@@ -1,11 +1,8 @@
 import { withOrganization } from './address.ts';
+import { visit } from './visits.ts';
 
 /** Opens a page of the console without loading the console again. */
-export function goTo(path: string): void {
-  history.pushState(null, '', withOrganization(path));
-  dispatchEvent(new PopStateEvent('popstate'));
-  scrollTo(0, 0);
-}
+export const goTo = (path: string): void => visit(withOrganization(path));
 
 /** The list of sessions behind a number. The days of the overview are in UTC, those of the list in the time zone of the reader. */
 export function sessionsOf(filter: Readonly<Record<string, string>>): string {

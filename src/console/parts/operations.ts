@@ -1,13 +1,14 @@
-import { ENTRY, FINDING, entryOf } from './search-operations.ts';
+import { ENTRY, FINDING } from './search-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from '../members/people-operations.ts';
 import { TOOL_OPERATIONS } from '../mcp-connections/tool-operations.ts';
 import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
+import { OVERVIEW_OPERATIONS } from '../overview/overview-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt holder { ${ACTOR} } } handled { at }`;
+  state { current } projectId project { name } usage { costUsd durationMs inputTokens outputTokens toolErrors } creator { ${ACTOR} } hold { reason heldAt holder { ${ACTOR} } } handled { at }`;
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -27,12 +28,9 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
-const LISTED = 'id databaseId title agent lastSeenAt';
-
-const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
-
 export const OPERATIONS = {
   ...FINDING,
+  ...OVERVIEW_OPERATIONS,
   ...TOOL_OPERATIONS,
 
   Viewer: `query Viewer {
@@ -56,9 +54,9 @@ export const OPERATIONS = {
 
   FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
 
-  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
-    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: LAST_SEEN_AT, direction: DESC }) {
-      nodes { ${SESSION_ROW} }
+  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter, $orderBy: SessionOrder) {
+    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: $orderBy) {
+      totalCount nodes { ${SESSION_ROW} }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -350,32 +348,6 @@ export const OPERATIONS = {
 
   ...PEOPLE_OPERATIONS,
   ...RETENTION_OPERATIONS,
-
-  Overview: `query Overview($before: Date!, $from: Date!, $until: Date!, $since: DateTime!) {
-    viewer { organization { id
-      usage: usageReport(from: $from, before: $until, groupBy: DAY) {
-        rows { key costUsd inputTokens outputTokens }
-        totals { costUsd inputTokens outputTokens }
-      }
-      earlier: usageReport(from: $before, before: $from) { totals { costUsd inputTokens outputTokens } }
-      days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
-      tools: usageReport(from: $from, before: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
-      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${LISTED} entries(last: 5) { nodes { ${entryOf(1000)} } } } }
-      failed: sessions(first: 5, filter: { needsPerson: true, createdFrom: $since }) { totalCount nodes { ${LISTED} failureReason(maxLength: 1000) } }
-    } }
-  }`,
-
-  OverviewEvents: `query OverviewEvents($from: Date!) {
-    viewer { organization { id eventOccurrencesPerDay(from: $from) { day count refusedCount } } }
-  }`,
-
-  OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!, $approvals: Boolean!) {
-    viewer { organization { id
-      mcpServers(first: 100) @include(if: $connections) { nodes { id databaseId name nextAction } }
-      toolApprovals(first: 100, filter: { states: [PENDING] }) @include(if: $approvals) { nodes { id databaseId toolName viewerCanDecide } }
-      webhooks(first: 20, filter: { isEnabled: false }) @include(if: $webhooks) { nodes { id databaseId url } }
-    } }
-  }`,
 
   UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!, $filter: SessionFilter!) {
     viewer { organization { id

@@ -5,52 +5,14 @@ import type { Fault, Paused } from './api.ts';
 import { type Loaded, type Pages, useKeptFocus, useTitleFocus } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.tsx';
 import { type Content, visibleText } from './markup.ts';
-import { Icon, type IconName } from './icons.tsx';
 import { LoadMore } from './load-more.tsx';
 import { CopyButton } from './copyable.tsx';
 import { FaultText } from './fault-text.tsx';
 
+export { Badge, wordsOf } from './badge.tsx';
 export { Time, TimeCell } from './time.tsx';
 
 /** Shared components of the pages. */
-
-const TONES: Readonly<Record<string, string>> = {
-  COMPLETED: 'good',
-  CONNECTED: 'good',
-  SUCCEEDED: 'good',
-  DELIVERING: 'good',
-  OK: 'good',
-  FAILED: 'bad',
-  DISABLED: 'bad',
-  TOOL_ERROR: 'bad',
-  JSON_RPC_ERROR: 'bad',
-  TRANSPORT_ERROR: 'bad',
-  HELD: 'warn',
-  UNREACHABLE: 'bad',
-  MISCONFIGURED: 'bad',
-  FORBIDDEN: 'bad',
-  KEY_EXPIRED: 'bad',
-  KEY_REVOKED: 'bad',
-  LAST_ADMINISTRATOR: 'bad',
-  DONE: 'good',
-  RUNNING: 'busy',
-  QUEUED: 'busy',
-  IN_PROGRESS: 'busy',
-  PENDING_AUTHORIZATION: 'warn',
-  AUTHORIZATION_REQUIRED: 'warn',
-  FAILING: 'warn',
-  PENDING: 'warn',
-  APPROVED: 'good',
-  DENIED: 'bad',
-  CHANGED: 'warn',
-  NEW: 'warn',
-};
-
-/** An enumeration value as text: `IN_PROGRESS` becomes "In progress". */
-export function wordsOf(value: string): string {
-  const words = value.toLowerCase().replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
 
 export const ROLES = [
   ['MEMBER', 'Member'],
@@ -62,27 +24,6 @@ export type Role = (typeof ROLES)[number][0];
 export const roleOf = (value: unknown): Role => ROLES.find(([role]) => role === value)?.[0] ?? 'MEMBER';
 
 export const roleName = (role: Role): string => ROLES.find(([value]) => value === role)?.[1] ?? role;
-
-const ICONS: Readonly<Record<string, IconName>> = {
-  good: 'completed',
-  bad: 'failed',
-  warn: 'warning',
-  busy: 'running',
-  QUEUED: 'queued',
-  CANCELLED: 'cancelled',
-  STORED: 'connection',
-};
-
-export function Badge({ value }: { readonly value: string }) {
-  const tone = TONES[value] ?? '';
-  const icon = ICONS[value] ?? ICONS[tone];
-  return (
-    <span class={`badge ${tone}`}>
-      {icon && <Icon name={icon} />}
-      {wordsOf(value)}
-    </span>
-  );
-}
 
 /** What the console shows of a person, or of a service account. */
 type Author =
@@ -264,9 +205,22 @@ export const Counts = ({
   </dl>
 );
 
+/** A column by which the list can be ordered. A name alone is one by which it cannot. */
+export interface Column {
+  readonly name: string;
+  /** Orders by it. */
+  readonly sort?: () => void;
+  readonly order?: 'ascending' | 'descending' | undefined;
+}
+
+type Head = readonly (string | Column)[];
+
+const columnsOf = (head: Head): readonly Column[] =>
+  head.map((column) => (typeof column === 'string' ? { name: column } : column));
+
 interface TableProps<Row> {
   readonly label: string;
-  readonly head: readonly string[];
+  readonly head: Head;
   readonly rows: readonly Row[];
   readonly row: (row: Row) => VNode;
   readonly isBusy?: boolean;
@@ -277,37 +231,52 @@ interface TableProps<Row> {
  * explicit, because a layout other than that of a table removes them.
  */
 export function Table<Row>({ label, head, rows, row, isBusy = false }: TableProps<Row>) {
+  const columns = columnsOf(head);
+  const drawn = rows.map((each) => withRoles(row(each), columns));
+  const classes = drawn[0] ? cellsOf(drawn[0]).map(({ props }) => props.class) : [];
   return (
     <div class="table-frame" role="region" aria-label={label} tabindex={0}>
       <table role="table" aria-label={label} aria-busy={isBusy}>
         <thead role="rowgroup">
-          <tr role="row">
-            {head.map((name) =>
-              name === '' ? (
-                <td role="cell"></td>
-              ) : (
-                <th role="columnheader" scope="col">
-                  {name}
-                </th>
-              ),
-            )}
-          </tr>
+          <tr role="row">{columns.map((column, index) => headOf(column, classes[index]))}</tr>
         </thead>
-        <tbody role="rowgroup">{rows.map((each) => withRoles(row(each), head))}</tbody>
+        <tbody role="rowgroup">{drawn}</tbody>
       </table>
     </div>
   );
 }
 
-function withRoles(row: VNode, head: readonly string[]) {
-  const cells = toChildArray(row.props.children).filter((child) => isValidElement(child));
-  const named = cells.map((cell, index) => cloneElement(cell, { role: 'cell', 'data-column': head[index] }));
+/** The head of numbers is aligned like them. */
+function headOf({ name, sort, order }: Column, cellClass: unknown) {
+  if (name === '') return <td role="cell"></td>;
+  return (
+    <th role="columnheader" scope="col" class={cellClass === 'number' ? 'number' : undefined} aria-sort={order}>
+      {sort ? (
+        <button class="sort" onClick={sort}>
+          {name}
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
+const cellsOf = (row: VNode) =>
+  toChildArray(row.props.children).filter((child): child is VNode<{ readonly class?: string }> =>
+    isValidElement(child),
+  );
+
+function withRoles(row: VNode, columns: readonly Column[]) {
+  const named = cellsOf(row).map((cell, index) =>
+    cloneElement(cell, { role: 'cell', 'data-column': columns[index]?.name }),
+  );
   return cloneElement(row, { role: 'row' }, named);
 }
 
 interface ListProps<Row> {
   readonly list: Pages<Row>;
-  readonly head: readonly string[];
+  readonly head: Head;
   readonly row: (row: Row) => VNode;
   /** What is shown instead of no rows: a text, or an element with more. */
   readonly empty?: Content;
@@ -316,12 +285,23 @@ interface ListProps<Row> {
 
 /** The table of a list, with its errors, its empty state and a button for the next page. */
 export function List<Row>({ list, head, row, empty, label }: ListProps<Row>) {
-  const { rows, faults, isLoading, paused, hasMore, loadMore } = list;
+  const { rows, faults, isLoading, paused, hasMore, loadMore, total, changed } = list;
   const nothing = typeof empty === 'string' ? <Empty>{empty}</Empty> : empty;
   const table = <Table label={label} head={head} rows={rows} row={row} isBusy={isLoading} />;
   return (
     <div>
       <Faults faults={faults} />
+      {changed > 0 && (
+        <p class="notice row" role="status">
+          {changed === 1 ? 'One object has' : `${changed} objects have`} changed.{' '}
+          <Button onClick={list.reload}>Show</Button>
+        </p>
+      )}
+      {rows.length > 0 && total !== undefined && (
+        <p class="soft count">
+          1–{rows.length.toLocaleString()} of {Math.max(total, rows.length).toLocaleString()}
+        </p>
+      )}
       {rows.length > 0 ? table : isLoading ? <Loading paused={paused} /> : faults.length === 0 && nothing}
       {rows.length > 0 && paused && <Waiting paused={paused} />}
       {hasMore && <LoadMore label="Load more" load={loadMore} />}

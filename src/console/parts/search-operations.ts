@@ -18,6 +18,12 @@ export const ENTRY = entryOf(10_000);
 
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
+  FindByName: `query FindByName($search: String) { viewer { organization { id
+    sessions(first: 7, filter: { search: $search }, orderBy: { field: LAST_SEEN_AT, direction: DESC }) { nodes { id databaseId title } }
+    eventDefinitions(first: 5, filter: { search: $search }) { nodes { id name label } }
+    mcpServers(first: 5, filter: { search: $search }) { nodes { id databaseId name } }
+  } } }`,
+
   SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
     viewer { organization { id sessionSearch(search: $text, filter: $filter, first: $first, after: $after) {
       nodes { eventId excerpt session { id databaseId title agent lastSeenAt state { current } } }

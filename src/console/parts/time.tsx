@@ -6,6 +6,7 @@ import { useEffect, useState } from 'preact/hooks';
 /** The languages of the browser, of which `Intl` takes the first that it knows. */
 const LOCALES = [...navigator.languages];
 const relative = new Intl.RelativeTimeFormat(LOCALES, { numeric: 'auto' });
+const relativeShort = new Intl.RelativeTimeFormat(LOCALES, { numeric: 'auto', style: 'short' });
 const exact = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'full', timeStyle: 'long' });
 const thisYear = new Intl.DateTimeFormat(LOCALES, {
   day: 'numeric',
@@ -24,17 +25,17 @@ const DAYS_OF_MONTH = 30;
 const DAYS_OF_YEAR = 365;
 
 /** How long ago something was, or how soon it is. Days are those of the calendar, so that "yesterday" is yesterday. */
-export function relativeTime(at: Date, now: Date): string {
+export function relativeTime(at: Date, now: Date, words = relative): string {
   const ms = at.getTime() - now.getTime();
   // The clock of the gateway can be ahead, and what has just happened is not to come.
-  if (ms > 0 && ms < MINUTE_MS) return relative.format(0, 'second');
-  if (Math.abs(ms) < MINUTE_MS) return relative.format(Math.trunc(ms / 1000), 'second');
-  if (Math.abs(ms) < HOUR_MS) return relative.format(Math.trunc(ms / MINUTE_MS), 'minute');
+  if (ms > 0 && ms < MINUTE_MS) return words.format(0, 'second');
+  if (Math.abs(ms) < MINUTE_MS) return words.format(Math.trunc(ms / 1000), 'second');
+  if (Math.abs(ms) < HOUR_MS) return words.format(Math.trunc(ms / MINUTE_MS), 'minute');
   const days = Math.round((dayOf(at) - dayOf(now)) / DAY_MS);
-  if (days === 0) return relative.format(Math.trunc(ms / HOUR_MS), 'hour');
-  if (Math.abs(days) < DAYS_OF_MONTH) return relative.format(days, 'day');
-  if (Math.abs(days) < DAYS_OF_YEAR) return relative.format(Math.trunc(days / DAYS_OF_MONTH), 'month');
-  return relative.format(Math.trunc(days / DAYS_OF_YEAR), 'year');
+  if (days === 0) return words.format(Math.trunc(ms / HOUR_MS), 'hour');
+  if (Math.abs(days) < DAYS_OF_MONTH) return words.format(days, 'day');
+  if (Math.abs(days) < DAYS_OF_YEAR) return words.format(Math.trunc(days / DAYS_OF_MONTH), 'month');
+  return words.format(Math.trunc(days / DAYS_OF_YEAR), 'year');
 }
 
 /** Midnight of the local day, as if it were UTC, because days of the calendar can have 23 or 25 hours. */
@@ -71,22 +72,29 @@ function useNow(): Date {
   return new Date();
 }
 
+interface TimeProps {
+  readonly at: string | null | undefined;
+  /** Whether only how long ago it is is shown, with the date as a title. */
+  readonly isShort?: boolean;
+}
+
 /** Date, time and how long ago that is. */
-export function Time({ at }: { readonly at: string | null | undefined }) {
+export function Time({ at, isShort = false }: TimeProps) {
   const now = useNow();
   if (!at) return <span class="soft">–</span>;
   const date = new Date(at);
   return (
     <time datetime={at} title={exact.format(date)} lang={language}>
-      {shortTime(date, now)} <span class="ago">{relativeTime(date, now)}</span>
+      {isShort || `${shortTime(date, now)} `}
+      <span class={isShort ? undefined : 'ago'}>{relativeTime(date, now, isShort ? relativeShort : relative)}</span>
     </time>
   );
 }
 
 /** A cell of a table with a time; the table gives it its other attributes. */
-export const TimeCell = ({ at, ...attributes }: Parameters<typeof Time>[0] & ComponentProps<'td'>) => (
+export const TimeCell = ({ at, isShort = false, ...attributes }: TimeProps & ComponentProps<'td'>) => (
   <td {...attributes}>
-    <Time at={at} />
+    <Time at={at} isShort={isShort} />
   </td>
 );
 

@@ -24,5 +24,5 @@ export function activityIn(entries: readonly Entry[]): string | undefined {
   if (!last || last.kind === 'note') return undefined;
   if (last.kind === 'message') return `${last.speaker}: ${last.text.trim().split('\n', 1)[0] ?? ''}`;
   const { name, input, isOpen } = last;
-  return `${isOpen ? 'Runs' : 'Ran'} ${name} ${summaryOf(input, editsOf(name, input))}`.trim();
+  return `${name} ${summaryOf(input, editsOf(name, input))}`.trim() + (isOpen ? ', running' : '');
 }

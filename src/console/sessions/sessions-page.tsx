@@ -1,20 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { costOf, durationOf } from '../parts/amounts.ts';
 import { query } from '../parts/api.ts';
 import { useScope } from '../parts/caller.ts';
 import { ChoiceField, Filters, InputField, momentOf, useFilter, useSettled } from '../parts/filters.tsx';
-import { type Pages, mutate, usePages } from '../parts/hooks.ts';
-import { visibleText } from '../parts/markup.ts';
+import { type Pages, usePages } from '../parts/hooks.ts';
 import type { Answers, Variables } from '../generated/operation-types.ts';
 import type { Fields } from './session-filters.tsx';
-import { CreateSessionButton, SessionForms } from './session-actions.tsx';
-import { Action, Badge, Empty, List, PageFrame, wordsOf, TimeCell } from '../parts/parts.tsx';
+import { CreateSessionButton } from './session-actions.tsx';
+import { Empty, PageFrame, wordsOf } from '../parts/parts.tsx';
 import { RecordingWays } from '../record/recording-ways.tsx';
 import { type FollowState, follow } from '../parts/streams.ts';
 import { SessionFilters, SessionChips } from './session-filters.tsx';
 import { SessionMatches } from './session-matches.tsx';
+import { BY_TIME, SessionTable, useOrder } from './session-table.tsx';
+import type { Row } from './chosen-sessions.tsx';
 
-type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
 type StateName = Row['state']['current'];
 type Visibility = Row['visibility'];
 
@@ -22,8 +21,6 @@ const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAI
 const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
 const PAGE_SIZE = 50;
 const MINUTE_MS = 60_000;
-const HEAD = ['Title', 'State', 'Agent', 'Cost', 'Agent time', 'Last recorded', ''];
-
 interface Wanted {
   readonly title: string;
   readonly state: StateName | undefined;
@@ -121,7 +118,14 @@ export function SessionsPage() {
   const [text, setText] = useFilter('text');
   const { fields, wanted, filter } = useSessionFilters();
   const hasText = text.trim() !== '';
-  const list = usePages('Sessions', { first: PAGE_SIZE, filter }, ({ viewer }) => viewer.organization?.sessions);
+  const order = useOrder();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const list = usePages(
+    'Sessions',
+    { first: PAGE_SIZE, filter, orderBy: order.by },
+    ({ viewer }) => viewer.organization?.sessions,
+    { follows: true, stays: !order.isByTime || chosen.size > 0 },
+  );
   const live = useLiveRows(list, wanted);
   useRecordedTimes(list, filter);
   const isFiltered = Object.keys(filter).length > 0;
@@ -155,13 +159,7 @@ export function SessionsPage() {
               {live}
             </p>
           )}
-          <List
-            label="Sessions"
-            list={list}
-            row={(session: Row) => rowOf(session, list.reload)}
-            empty={empty}
-            head={HEAD}
-          />
+          <SessionTable list={list} order={order} empty={empty} chosen={chosen} choose={setChosen} />
         </>
       )}
     </PageFrame>
@@ -182,51 +180,12 @@ function More({ fields }: { readonly fields: Fields }) {
 const choicesOf = (values: readonly string[]) =>
   [['', 'Any'], ...values.map((value) => [value, wordsOf(value)] as const)] as const;
 
-const rowOf = (session: Row, onDone: () => void) => (
-  <tr key={session.id}>
-    <td class="wide">
-      <a dir="auto" href={`/sessions/${session.databaseId}`}>
-        {session.isPinned && (
-          <span role="img" aria-label="Pinned">
-            ★{' '}
-          </span>
-        )}
-        {session.title}
-      </a>
-      {session.project && <span class="soft"> {session.project.name}</span>}
-      {session.visibility === 'PRIVATE' && (
-        <>
-          {' '}
-          <span class="badge" title="Only its creator and administrators can read it">
-            Private
-          </span>
-        </>
-      )}
-    </td>
-    <td>
-      <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
-    </td>
-    <td dir="auto" title={visibleText(session.agent ?? '')}>
-      {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
-    </td>
-    <td class="number">{costOf(session.usage?.costUsd)}</td>
-    <td class="number">{session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>
-    <TimeCell at={session.lastSeenAt} />
-    <td class="end">
-      <div class="actions narrow">
-        <SessionForms session={session} onChange={onDone} />
-        {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
-      </div>
-    </td>
-  </tr>
-);
-
 /**
  * Moves changed sessions to their place in the order of the list. The list is loaded again whenever the subscription starts, at first and after a
  * lost connection, because earlier changes would be missing.
  * @returns why the list does not follow at present, if it does not
  */
-function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | undefined {
+function useLiveRows({ update, catchUp }: Pages<Row>, wanted: Wanted): string | undefined {
   const [words, setWords] = useState<string | undefined>(undefined);
   const current = useRef(wanted);
   current.current = wanted;
@@ -241,23 +200,26 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
         return [change.session, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
       });
     const onState = (state: FollowState, reason = 'no reason was given') => {
-      if (state === 'live') reload();
+      if (state === 'live') catchUp();
       setWords(LIVE_WORDS[state]?.(reason));
     };
     return follow('SessionChange', {}, { onData, onState });
-  }, [update, reload]);
+  }, [update, catchUp]);
   return words;
 }
 
 /** The gateway notes recording to the minute, and a subscription sends no session for it. So the first page is read again, if somebody can see it. */
-function useRecordedTimes({ update, isLoading, faults }: Pages<Row>, filter: Variables['Sessions']['filter']): void {
+function useRecordedTimes(
+  { update, isLoading, faults, stays }: Pages<Row>,
+  filter: Variables['Sessions']['filter'],
+): void {
   const key = JSON.stringify(filter);
-  const isReadable = !isLoading && faults.length === 0;
+  const isReadable = !isLoading && !stays && faults.length === 0;
   useEffect(() => {
     if (!isReadable) return undefined;
     const left = new AbortController();
     const read = async () => {
-      const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter };
+      const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter, orderBy: BY_TIME };
       const { data } = await query('Sessions', variables, { signal: left.signal });
       const fresh = data?.viewer.organization?.sessions?.nodes ?? [];
       if (left.signal.aborted) return;
@@ -299,9 +261,4 @@ function isWanted(session: Row, wanted: Wanted): boolean {
     (createdFrom === undefined || session.createdAt >= createdFrom) &&
     (createdBefore === undefined || session.createdAt < createdBefore)
   );
-}
-
-function PinAction({ session, onDone }: { readonly session: Row; readonly onDone: () => void }) {
-  const pin = () => mutate('PinSession', { id: session.id, isPinned: !session.isPinned }, onDone);
-  return <Action label={session.isPinned ? 'Unpin' : 'Pin'} run={pin} />;
 }

@@ -1,3 +1,4 @@
+import { shortcutOf } from '../parts/keys.ts';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { type Loaded, mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
@@ -52,10 +53,10 @@ function useDecisionKeys([first]: readonly Approval[], onDone: () => void): Keys
   // With the mark, not some frames later: a key that is pressed at once counts.
   useLayoutEffect(() => {
     if (id === undefined || id !== marked) return undefined;
-    const pressed = ({ key, target, repeat, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
-      const isTyping = target instanceof Element && target.closest('input, textarea, select, dialog') !== null;
+    const pressed = (event: KeyboardEvent) => {
+      const key = shortcutOf(event);
       const decision = key === 'a' ? 'APPROVE' : key === 'd' ? 'DENY' : undefined;
-      if (!decision || isTyping || repeat || ctrlKey || metaKey || altKey) return;
+      if (!decision) return;
       void decide(id, decision, onDone).then((refusal) => {
         setFault(refusal);
         if (refusal === undefined) confirmDone(`${call} ${decision === 'APPROVE' ? 'approved' : 'denied'}.`);

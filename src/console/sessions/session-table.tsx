@@ -1,0 +1,158 @@
+import { costOf, durationOf, shortCount } from '../parts/amounts.ts';
+import { useFilter } from '../parts/filters.tsx';
+import { type Pages, mutate } from '../parts/hooks.ts';
+import { type Content, visibleText } from '../parts/markup.ts';
+import { Action, Badge, type Column, List, TimeCell } from '../parts/parts.tsx';
+import type { Variables } from '../generated/operation-types.ts';
+import { ChosenSessions, type Row } from './chosen-sessions.tsx';
+import { SessionForms } from './session-actions.tsx';
+
+/** The table of the sessions: its columns, their orders, and the sessions that are chosen in it. */
+
+type OrderBy = NonNullable<Variables['Sessions']['orderBy']>;
+type Usage = NonNullable<Row['usage']>;
+
+interface NumberColumn {
+  readonly name: string;
+  readonly field: NonNullable<OrderBy['field']>;
+  /** Null if nobody has reported it. */
+  readonly valueOf: (usage: Usage) => number | null;
+  readonly textOf: (value: number) => string;
+}
+
+const tokensOf = ({ inputTokens, outputTokens }: Usage): number | null =>
+  inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0);
+
+const NUMBERS: readonly NumberColumn[] = [
+  { name: 'Cost', field: 'COST', valueOf: ({ costUsd }) => costUsd, textOf: costOf },
+  { name: 'Tokens', field: 'TOKENS', valueOf: tokensOf, textOf: shortCount },
+  { name: 'Failures', field: 'TOOL_ERRORS', valueOf: ({ toolErrors }) => toolErrors, textOf: shortCount },
+  { name: 'Agent time', field: 'DURATION', valueOf: ({ durationMs }) => durationMs, textOf: durationOf },
+];
+
+export const BY_TIME: OrderBy = { field: 'LAST_SEEN_AT', direction: 'DESC' };
+
+/** The order of the list, which is in the address: `cost` from the largest, `-cost` from the smallest. */
+export function useOrder() {
+  const [sort, setSort] = useFilter('sort');
+  const column = NUMBERS.find(({ field }) => field.toLowerCase() === sort.replace('-', ''));
+  const by: OrderBy = column ? { field: column.field, direction: sort.startsWith('-') ? 'ASC' : 'DESC' } : BY_TIME;
+  const headOf = (name: string, field: OrderBy['field']): Column => {
+    const isThis = by.field === field;
+    const isDescending = isThis && by.direction === 'DESC';
+    const given = (field ?? '').toLowerCase();
+    const sorted = field === BY_TIME.field ? '' : isDescending ? `-${given}` : given;
+    const order = isThis && (isDescending ? 'descending' : 'ascending');
+    return { name, sort: () => setSort(sorted), ...(order && { order }) };
+  };
+  return { by, isByTime: !column, headOf };
+}
+
+/** As many as the preview of a deletion takes. */
+const MAX_CHOSEN = 100;
+
+interface TableProps {
+  readonly list: Pages<Row>;
+  readonly order: ReturnType<typeof useOrder>;
+  readonly empty: Content;
+  readonly chosen: ReadonlySet<string>;
+  readonly choose: (ids: ReadonlySet<string>) => void;
+}
+
+export function SessionTable({ list, order, empty, chosen, choose }: TableProps) {
+  // Columns without a value are left out, but for the one that orders.
+  const numbers = NUMBERS.filter(
+    ({ field, valueOf }) => order.by.field === field || list.rows.some(({ usage }) => usage && valueOf(usage) !== null),
+  );
+  const head = [
+    '',
+    'Title',
+    'State',
+    'Agent',
+    ...numbers.map(({ name, field }) => order.headOf(name, field)),
+    order.headOf('Last recorded', BY_TIME.field),
+    '',
+  ];
+  const row = (session: Row) => {
+    const toggle = () => {
+      const next = new Set(chosen);
+      if (!next.delete(session.id) && next.size < MAX_CHOSEN) next.add(session.id);
+      choose(next);
+    };
+    return rowOf(session, { numbers, isChosen: chosen.has(session.id), toggle, onDone: list.reload });
+  };
+  const rows = list.rows.filter(({ id }) => chosen.has(id));
+  const done = () => {
+    choose(new Set());
+    list.reload();
+  };
+  return (
+    <div class="dense">
+      {rows.length > 0 && <ChosenSessions sessions={rows} onDone={done} onClear={() => choose(new Set())} />}
+      <List label="Sessions" list={list} row={row} empty={empty} head={head} />
+    </div>
+  );
+}
+
+interface RowContext {
+  readonly numbers: readonly NumberColumn[];
+  readonly isChosen: boolean;
+  readonly toggle: () => void;
+  readonly onDone: () => void;
+}
+
+const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) => (
+  <tr key={session.id} class={isChosen ? 'is-chosen' : undefined}>
+    <td class="choice">
+      <input type="checkbox" aria-label={`Choose ${visibleText(session.title)}`} checked={isChosen} onChange={toggle} />
+    </td>
+    <TitleCell session={session} />
+    <td>
+      <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
+    </td>
+    <td dir="auto" title={visibleText(session.agent ?? '')}>
+      {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
+    </td>
+    {numbers.map(({ name, valueOf, textOf }) => {
+      const value = session.usage && valueOf(session.usage);
+      return (
+        <td key={name} class="number">
+          {value == null ? '–' : textOf(value)}
+        </td>
+      );
+    })}
+    <TimeCell at={session.lastSeenAt} isShort />
+    <td class="end">
+      <div class="actions narrow">
+        <SessionForms session={session} onChange={onDone} />
+        {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
+      </div>
+    </td>
+  </tr>
+);
+
+const TitleCell = ({ session, ...attributes }: { readonly session: Row }) => (
+  <td class="wide" {...attributes}>
+    <div class="line">
+      {session.isPinned && (
+        <span role="img" aria-label="Pinned">
+          ★
+        </span>
+      )}
+      <a dir="auto" href={`/sessions/${session.databaseId}`} title={visibleText(session.title)}>
+        {session.title}
+      </a>
+      {session.project && <span class="soft">{session.project.name}</span>}
+      {session.visibility === 'PRIVATE' && (
+        <span class="badge" title="Only its creator and administrators can read it">
+          Private
+        </span>
+      )}
+    </div>
+  </td>
+);
+
+function PinAction({ session, onDone }: { readonly session: Row; readonly onDone: () => void }) {
+  const pin = () => mutate('PinSession', { id: session.id, isPinned: !session.isPinned }, onDone);
+  return <Action label={session.isPinned ? 'Unpin' : 'Pin'} run={pin} />;
+}
