@@ -188,6 +188,20 @@ describe('accepting with a key', () => {
     expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
   });
 
+  test('an invitation of a service account stays ended when its role comes back', async () => {
+    const admin = await gateway.createKey();
+    const account = await createServiceAccountKey(gateway, admin.key, {
+      role: 'admin',
+      scopes: ['organizations.write'],
+    });
+    const guest = await createPerson(gateway);
+    const { token } = await invite(gateway, account.key, guest.email);
+    for (const role of ['member', 'admin'])
+      await gateway.rest('PATCH', `/v1/service-accounts/${account.id}`, { key: admin.key, body: { role } });
+    expect(await listed(admin.key)).toMatchObject({ nodes: [] });
+    expect(await mutate(guest.key, ACCEPT, { token })).toEqual(NOT_FOUND);
+  });
+
   test('409 if the caller would be administrator of a 21st organization; the invitation stays open', async () => {
     const admin = await gateway.createKey();
     const guest = await createPerson(gateway);
