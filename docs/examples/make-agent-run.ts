@@ -1,7 +1,7 @@
 /**
  * Prints a generated run of a coding agent, one event per line (NDJSON), to import, page and follow.
  *
- *   node docs/examples/make-agent-run.ts [events = 3000] [seed = 1] > run.ndjson
+ *   node_modules/.bin/node docs/examples/make-agent-run.ts [events = 3000] [seed = 1] > run.ndjson
  *   npm run --silent cli -- events import --session <id> run.ndjson
  */
 import { Readable } from 'node:stream';

@@ -11,6 +11,7 @@ import { Empty, Faults, Loading, PageFrame, personOf } from './parts/parts.tsx';
 import { GROUPS, PROFILE, type Section, sectionOf, sectionsFor } from './sections.ts';
 import { Icon } from './parts/icons.tsx';
 import { Keyboard } from './keyboard/keyboard.tsx';
+import { Progress } from './parts/progress.tsx';
 import { followAs } from './parts/streams.ts';
 import { restore, visit } from './parts/visits.ts';
 import { CreateOrganization } from './organizations/organization-forms.tsx';
@@ -140,6 +141,7 @@ function Console() {
   }, [path, at, viewer === undefined]);
   return (
     <div class="console">
+      <Progress />
       <a class="skip" href="#page-title" onClick={toTitle}>
         Skip to the content
       </a>

@@ -68,7 +68,7 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/record',
     name: 'Record',
-    group: 'Work',
+    group: 'Set-up',
     icon: 'record',
     scope: 'SESSIONS_READ',
     list: RecordPage,
@@ -76,7 +76,7 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/event-definitions',
     name: 'Event definitions',
-    group: 'Set-up',
+    group: 'Work',
     icon: 'definition',
     scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
     list: EventDefinitionsPage,
@@ -114,15 +114,15 @@ const SECTIONS: readonly Section[] = [
     find: 'FindWebhook',
     object: WebhookPage,
   },
+  { href: '/members', name: 'Members', group: 'Administration', icon: 'person', list: MembersPage },
   {
     href: '/api-keys',
     name: 'API keys',
-    group: 'Set-up',
+    group: 'Administration',
     icon: 'key',
     scope: 'API_KEYS_READ',
     list: ApiKeysPage,
   },
-  { href: '/members', name: 'Members', group: 'Administration', icon: 'person', list: MembersPage },
   {
     href: '/groups',
     name: 'Groups',

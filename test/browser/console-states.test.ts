@@ -44,7 +44,10 @@ const STATES: readonly State[] = [
   {
     path: '/sessions',
     key,
-    act: (page) => page.getByRole('button', { name: 'Edit', exact: true }).first().click(),
+    act: async (page) => {
+      await page.getByRole('button', { name: 'Actions' }).first().click();
+      await page.getByRole('button', { name: 'Edit', exact: true }).first().click();
+    },
     sign: 'Edit the session',
   },
   { path: '/sessions', key: empty, sign: 'No sessions yet.' },

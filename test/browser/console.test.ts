@@ -9,17 +9,17 @@ import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } f
 const PAGES = [
   ['/overview', 'Overview'],
   ['/sessions', 'Sessions'],
-  ['/record', 'Record'],
   ['/event-definitions', 'Event definitions'],
-  ['/mcp-connections', 'MCP connections'],
   ['/tool-approvals', 'Approvals'],
+  ['/usage', 'Usage'],
+  ['/record', 'Record'],
+  ['/mcp-connections', 'MCP connections'],
   ['/webhooks', 'Webhooks'],
-  ['/api-keys', 'API keys'],
   ['/members', 'Members'],
+  ['/api-keys', 'API keys'],
   ['/groups', 'Groups'],
   ['/access-review', 'Access review'],
   ['/audit-log', 'Audit log'],
-  ['/usage', 'Usage'],
 ] as const;
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });

@@ -1,6 +1,6 @@
 // Reads the sessions that failed yesterday over MCP, and asks for a fix for each (docs/mcp.md).
 //
-//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... node docs/examples/agents/failed-sessions.ts
+//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... node_modules/.bin/node docs/examples/agents/failed-sessions.ts
 //
 // GATEWAY  address of the gateway
 // KEY      API key with the scope sessions.read

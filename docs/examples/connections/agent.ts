@@ -1,6 +1,6 @@
 // An agent that uses all MCP connections of its session at one address (docs/mcp.md).
 //
-//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... SESSION=... node docs/examples/connections/agent.ts login
+//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... SESSION=... node_modules/.bin/node docs/examples/connections/agent.ts login
 //
 // GATEWAY  address of the gateway
 // KEY      API key with the scopes mcp_connections.use and sessions.record

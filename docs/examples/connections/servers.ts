@@ -1,6 +1,6 @@
 // Two small MCP servers on this machine, to try docs/mcp.md with: issues and a wiki.
 //
-//   node docs/examples/connections/servers.ts
+//   node_modules/.bin/node docs/examples/connections/servers.ts
 //
 // ISSUES_PORT, WIKI_PORT  their ports (default 4101 and 4102)
 //

@@ -1,6 +1,6 @@
 // A small shop that sends its events with the functions of events.ts, which `plan types tracking-plan.yaml` has printed.
 //
-//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... node docs/examples/shop/shop.ts
+//   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... node_modules/.bin/node docs/examples/shop/shop.ts
 //
 // GATEWAY  address of the gateway
 // KEY      API key with the scope analytics.behavioral_events.send

@@ -1,4 +1,5 @@
 import { leaveFor, organization } from './address.ts';
+import { FAULT } from './operation-faults.ts';
 import { OPERATIONS, type OperationName } from './operations.ts';
 import type { Answers, Variables } from '../generated/operation-types.ts';
 
@@ -32,7 +33,10 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-function send(name: OperationName, variables: object, options: RunOptions): Promise<Response> {
+const send = (name: OperationName, variables: object, options: RunOptions) =>
+  post({ query: OPERATIONS[name], operationName: name, variables }, options);
+
+function post(document: object, options: RunOptions): Promise<Response> {
   const { organization: chosen = organization.get(), idempotencyKey, signal } = options;
   return fetch('/graphql', {
     method: 'POST',
@@ -42,7 +46,7 @@ function send(name: OperationName, variables: object, options: RunOptions): Prom
       ...(chosen && { 'X-Organization-Id': chosen }),
       ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
     },
-    body: JSON.stringify({ query: OPERATIONS[name], operationName: name, variables }),
+    body: JSON.stringify(document),
     ...(signal && { signal }),
   });
 }
@@ -76,12 +80,35 @@ export async function run<Name extends OperationName>(
   variables: Variables[Name],
   options: RunOptions = {},
 ): Promise<Answer<Answers[Name]>> {
+  return answerOf<Answers[Name]>(() => send(name, variables, options));
+}
+
+/** The most objects of {@link runOnEach}. */
+export const MAX_AT_ONCE = 50;
+
+/** The result of a mutation for one of several objects. */
+export type EachResult = { readonly __typename: string; readonly message?: string } | null;
+
+/** Runs a mutation for each of these inputs, in one document: what is refused does not stop the others. @returns their results, in order */
+export function runOnEach(
+  mutation: 'pinSession' | 'updateSession' | 'transitionSession' | 'deleteSession',
+  inputs: readonly object[],
+): Promise<Answer<Readonly<Record<string, EachResult>>>> {
+  const type = `${mutation.charAt(0).toUpperCase()}${mutation.slice(1)}Input!`;
+  const variables = Object.fromEntries(inputs.map((input, index) => [`i${index}`, input]));
+  const names = Object.keys(variables);
+  const fields = names.map((name) => `${name}: ${mutation}(input: $${name}) { __typename ${FAULT} }`);
+  const text = `mutation Each(${names.map((name) => `$${name}: ${type}`).join(' ')}) { ${fields.join(' ')} }`;
+  return answerOf(() => post({ query: text, variables }, {}));
+}
+
+async function answerOf<Data>(request: () => Promise<Response>): Promise<Answer<Data>> {
   try {
-    const response = await send(name, variables, options);
+    const response = await request();
     if (response.status === 401) return await signInAgain();
     const body = await bodyOf(response);
     noteBudget(response, body.extensions?.cost);
-    const data = (body.data ?? null) as Answers[Name] | null;
+    const data = (body.data ?? null) as Data | null;
     const faults = body.errors ?? (data ? [] : [{ message: `The gateway answered ${response.status}.` }]);
     return { data, faults, ...(!data && { pause: pauseOf(response) }) };
   } catch {
@@ -124,6 +151,22 @@ export interface Paused {
   readonly retry: () => void;
 }
 
+let open = 0;
+let onChange: (isLoading: boolean) => void = () => undefined;
+
+/** Whether a query is on its way. */
+export const loading = {
+  listen: (listener: typeof onChange): void => void (onChange = listener),
+  async during<Value>(request: Promise<Value>): Promise<Value> {
+    onChange((open += 1) > 0);
+    try {
+      return await request;
+    } finally {
+      onChange((open -= 1) > 0);
+    }
+  },
+};
+
 /** Executes a query. While it fails for a reason that passes, it waits, as long as the gateway says, and is sent again. */
 export async function query<Name extends OperationName>(
   name: Name,
@@ -131,7 +174,7 @@ export async function query<Name extends OperationName>(
   { onPause, ...options }: QueryOptions = {},
 ): Promise<Answer<Answers[Name]>> {
   for (let failures = 0; ; failures++) {
-    const answer = await run(name, variables, options);
+    const answer = await loading.during(run(name, variables, options));
     if (!answer.pause || options.signal?.aborted) {
       onPause?.();
       return answer;

@@ -19,7 +19,7 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
   const key = JSON.stringify(variables);
   const [{ of, ...state }, setState] = useState(() => ({
     of: key,
-    data: remembered<Answers[Name]>(name + key) ?? null,
+    data: null as Answers[Name] | null,
     faults: [] as readonly Fault[],
     isLoading: true,
     paused: undefined as Paused | undefined,
@@ -32,7 +32,6 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
     setState((before) => ({ ...before, isLoading: true }));
     void query(name, JSON.parse(key) as Variables[Name], { signal, onPause }).then(({ data, faults }) => {
       if (signal.aborted) return;
-      remember(name + key, data);
       setState({ of: key, data, faults, isLoading: false, paused: undefined });
     });
     return () => left.abort();
@@ -150,7 +149,7 @@ export function usePages<Name extends OperationName, Row>(
   };
   useEffect(() => {
     left.current = new AbortController();
-    void load(null, { count: remembered<LoadedRows<Row>>(name + key)?.rows.length, shown: shows });
+    void load(null, { count: state.of === key ? state.rows.length : 0, shown: shows });
     return () => left.current.abort();
   }, [name, key, round]);
   useEffect(() => {

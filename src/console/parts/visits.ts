@@ -56,8 +56,10 @@ export function visit(address: string | URL): void {
   scrollTo(0, 0);
 }
 
-/** What this entry of the history has loaded under a name before, and keeps it from now on. */
-export const remembered = <Answer>(name: string): Answer | undefined => current.answers.get(name) as Answer | undefined;
+/** What the page had loaded under a name when it was left; undefined if it is open for the first time. */
+export const remembered = <Answer>(name: string): Answer | undefined =>
+  current.focus === undefined ? undefined : (current.answers.get(name) as Answer | undefined);
+
 export const remember = (name: string, answer: unknown): void => void current.answers.set(name, answer);
 
 /** Scrolls to where this page was left, as soon as it is long enough, unless somebody scrolls first. @returns whether the focus is on its link again */

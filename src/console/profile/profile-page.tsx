@@ -1,3 +1,5 @@
+import { CheckField } from '../parts/filters.tsx';
+import { singleKeys } from '../parts/keys.ts';
 import { useEffect, useState } from 'preact/hooks';
 import { endedBy, run } from '../parts/api.ts';
 import { counted } from '../parts/amounts.ts';
@@ -80,6 +82,7 @@ export function ProfilePage() {
         </>
       )}
       {(mayChange || mayDelete) && jobs.rows.length > 0 && <Deletions list={jobs} mayCancel={mayDelete} />}
+      <SingleKeys />
       {mayDelete && (
         <>
           <h2>Account</h2>
@@ -88,6 +91,20 @@ export function ProfilePage() {
         </>
       )}
     </PageFrame>
+  );
+}
+
+function SingleKeys() {
+  const [areOn, setOn] = useState(singleKeys.areOn);
+  const change = (value: string) => {
+    singleKeys.turn(value !== '');
+    setOn(value !== '');
+  };
+  return (
+    <>
+      <h2>Keyboard</h2>
+      <CheckField label="Shortcuts of one key, in this browser" value={areOn ? 'yes' : ''} onChange={change} />
+    </>
   );
 }
 

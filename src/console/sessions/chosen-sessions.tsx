@@ -1,19 +1,19 @@
 import { useState } from 'preact/hooks';
 import { counted } from '../parts/amounts.ts';
-import { type Answer, run } from '../parts/api.ts';
+import { type Answer, type EachResult, runOnEach } from '../parts/api.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Button } from '../parts/button.tsx';
 import { FaultText } from '../parts/fault-text.tsx';
 import { type DialogProps, FormButton } from '../parts/form-button.tsx';
 import { SelectField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { mutate, useQuery } from '../parts/hooks.ts';
+import { useQuery } from '../parts/hooks.ts';
 import { confirmDone } from '../parts/notices.tsx';
 import { Counts, Faults, Loading, wordsOf } from '../parts/parts.tsx';
 
 export type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
 
-/** What can be done with several sessions at once. Each is changed by itself: one that is refused does not stop the others. */
+/** What can be done with several sessions at once. One that is refused does not stop the others. */
 
 interface ChosenProps {
   readonly sessions: readonly Row[];
@@ -23,33 +23,29 @@ interface ChosenProps {
 export function ChosenSessions({ sessions, onDone, onClear }: ChosenProps & { readonly onClear: () => void }) {
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  /** Changes all, and tells how many were refused and why. */
-  const change = async (one: (session: Row) => Promise<string | undefined>) => {
+  const change = async (mutation: 'pinSession' | 'updateSession', input: object) => {
     if (isBusy) return;
     setBusy(true);
-    const refusals: string[] = [];
-    for (const session of sessions) {
-      const refusal = await one(session);
-      if (refusal !== undefined) refusals.push(refusal);
-    }
+    const answer = await runOnEach(
+      mutation,
+      sessions.map(({ id: sessionId }) => ({ sessionId, ...input })),
+    );
     setBusy(false);
-    const [first] = refusals;
-    setFault(first && `${refusals.length} of ${sessions.length} not changed: ${first}`);
-    if (first === undefined) onDone();
+    const refusals = refusalsIn(answer, sessions);
+    setFault(refusals);
+    if (refusals === undefined) onDone();
   };
   const arePinned = sessions.every(({ isPinned }) => isPinned);
   const arePrivate = sessions.every(({ visibility }) => visibility === 'PRIVATE');
-  const pin = ({ id }: Row) => mutate('PinSession', { id, isPinned: !arePinned }, () => undefined);
-  const visibility = arePrivate ? 'PUBLIC' : 'PRIVATE';
-  const show = ({ id: sessionId }: Row) =>
-    mutate('UpdateSession', { input: { sessionId, visibility } }, () => undefined);
   const props = { sessions, onDone };
   return (
     <div class="chosen row" role="group" aria-label="Chosen sessions">
       <strong>{counted(sessions.length, 'session')} chosen</strong>
-      <Button onClick={() => void change(pin)}>{arePinned ? 'Unpin' : 'Pin'}</Button>
+      <Button onClick={() => void change('pinSession', { isPinned: !arePinned })}>{arePinned ? 'Unpin' : 'Pin'}</Button>
       <FormButton label="Change state" dialog={ChangeStates} props={props} />
-      <Button onClick={() => void change(show)}>{arePrivate ? 'Make public' : 'Make private'}</Button>
+      <Button onClick={() => void change('updateSession', { visibility: arePrivate ? 'PUBLIC' : 'PRIVATE' })}>
+        {arePrivate ? 'Make public' : 'Make private'}
+      </Button>
       <FormButton label="Delete…" dialog={DeleteSessions} props={props} />
       <Button onClick={onClear}>Choose none</Button>
       <FaultText text={fault} />
@@ -57,19 +53,32 @@ export function ChosenSessions({ sessions, onDone, onClear }: ChosenProps & { re
   );
 }
 
-/** Runs the operation for each session. @returns the first answer with a refusal, or the last one */
-async function forEach<Data extends object>(
+/** How many of the sessions were refused, and why the first one; undefined for none. */
+function refusalsIn({ data, faults }: Answer<Readonly<Record<string, EachResult>>>, sessions: readonly Row[]) {
+  if (!data) return faults[0]?.message;
+  const refused = Object.values(data).flatMap((result, index) =>
+    result?.__typename.endsWith('Payload') ? [] : [{ title: sessions[index]?.title, message: result?.message }],
+  );
+  const [first] = refused;
+  return (
+    first &&
+    `${refused.length} of ${sessions.length} sessions not changed. ${first.title}: ${first.message ?? faults[0]?.message}`
+  );
+}
+
+/** What a form shows of the results: those of the last session, or the refusals. */
+async function sendEach(
+  mutation: 'transitionSession' | 'deleteSession',
   sessions: readonly Row[],
-  one: (session: Row) => Promise<Answer<Data>>,
-): Promise<Answer<Data>> {
-  let last: Answer<Data> = { data: null, faults: [] };
-  let refused: Answer<Data> | undefined;
-  for (const session of sessions) {
-    last = await one(session);
-    const [result] = Object.values<object | null>(last.data ?? {});
-    if (!result || 'message' in result) refused ??= last;
-  }
-  return refused ?? last;
+  input: object = {},
+): Promise<Answer<{ readonly each: { readonly __typename: 'EachPayload' } | null }>> {
+  const answer = await runOnEach(
+    mutation,
+    sessions.map(({ id: sessionId }) => ({ sessionId, ...input })),
+  );
+  const message = refusalsIn(answer, sessions);
+  if (message === undefined) return { data: { each: { __typename: 'EachPayload' } }, faults: [] };
+  return { data: null, faults: [{ message }] };
 }
 
 const STATES: readonly Row['state']['current'][] = ['CANCELLED', 'COMPLETED', 'FAILED', 'QUEUED', 'IN_PROGRESS'];
@@ -78,7 +87,7 @@ const STATE_CHOICES = STATES.map((state) => [state, wordsOf(state)] as const);
 function ChangeStates({ sessions, onDone, onClose }: ChosenProps & DialogProps) {
   const form = useForm({
     initial: { state: STATES[0] ?? 'CANCELLED' },
-    send: ({ state }) => forEach(sessions, ({ id }) => run('TransitionSession', { id, state })),
+    send: ({ state }) => sendEach('transitionSession', sessions, { state }),
     onDone: () => {
       onClose();
       confirmDone(`The sessions are ${wordsOf(form.values.state).toLowerCase()}.`);
@@ -98,7 +107,7 @@ function DeleteSessions({ sessions, onDone, onClose }: ChosenProps & DialogProps
   const preview = data?.viewer.organization?.sessionsDeletionPreview;
   const form = useForm({
     initial: {},
-    send: () => forEach(sessions, ({ id }) => run('DeleteSession', { id })),
+    send: () => sendEach('deleteSession', sessions),
     onDone: () => {
       onClose();
       confirmDone('The sessions were deleted.');

@@ -1,8 +1,10 @@
 import { costOf, durationOf, shortCount } from '../parts/amounts.ts';
+import { MAX_AT_ONCE } from '../parts/api.ts';
 import { useFilter } from '../parts/filters.tsx';
 import { type Pages, mutate } from '../parts/hooks.ts';
 import { type Content, visibleText } from '../parts/markup.ts';
 import { Action, Badge, type Column, List, TimeCell } from '../parts/parts.tsx';
+import { RowActions } from '../parts/row-actions.tsx';
 import type { Variables } from '../generated/operation-types.ts';
 import { ChosenSessions, type Row } from './chosen-sessions.tsx';
 import { SessionForms } from './session-actions.tsx';
@@ -48,9 +50,6 @@ export function useOrder() {
   return { by, isByTime: !column, headOf };
 }
 
-/** As many as the preview of a deletion takes. */
-const MAX_CHOSEN = 100;
-
 interface TableProps {
   readonly list: Pages<Row>;
   readonly order: ReturnType<typeof useOrder>;
@@ -60,9 +59,10 @@ interface TableProps {
 }
 
 export function SessionTable({ list, order, empty, chosen, choose }: TableProps) {
-  // Columns without a value are left out, but for the one that orders.
+  // A column is left out when no session of the whole list has a value.
   const numbers = NUMBERS.filter(
-    ({ field, valueOf }) => order.by.field === field || list.rows.some(({ usage }) => usage && valueOf(usage) !== null),
+    ({ field, valueOf }) =>
+      list.hasMore || order.by.field === field || list.rows.some(({ usage }) => usage && valueOf(usage) !== null),
   );
   const head = [
     '',
@@ -76,7 +76,7 @@ export function SessionTable({ list, order, empty, chosen, choose }: TableProps)
   const row = (session: Row) => {
     const toggle = () => {
       const next = new Set(chosen);
-      if (!next.delete(session.id) && next.size < MAX_CHOSEN) next.add(session.id);
+      if (!next.delete(session.id) && next.size < MAX_AT_ONCE) next.add(session.id);
       choose(next);
     };
     return rowOf(session, { numbers, isChosen: chosen.has(session.id), toggle, onDone: list.reload });
@@ -104,7 +104,10 @@ interface RowContext {
 const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) => (
   <tr key={session.id} class={isChosen ? 'is-chosen' : undefined}>
     <td class="choice">
-      <input type="checkbox" aria-label={`Choose ${visibleText(session.title)}`} checked={isChosen} onChange={toggle} />
+      <label>
+        <span class="visually-hidden">Choose {visibleText(session.title)}</span>
+        <input type="checkbox" checked={isChosen} onChange={toggle} />
+      </label>
     </td>
     <TitleCell session={session} />
     <td>
@@ -123,10 +126,10 @@ const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) 
     })}
     <TimeCell at={session.lastSeenAt} isShort />
     <td class="end">
-      <div class="actions narrow">
+      <RowActions>
         <SessionForms session={session} onChange={onDone} />
         {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
-      </div>
+      </RowActions>
     </td>
   </tr>
 );

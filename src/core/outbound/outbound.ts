@@ -326,8 +326,11 @@ export function isPublicAddress(address: string): boolean {
   );
 }
 
+const ONLY_PUBLIC =
+  '; this gateway reaches public addresses only (for development its operator sets ALLOW_PRIVATE_NETWORK=true)';
+
 const refused = (hostname: string): OutboundError =>
-  new OutboundError(`${hostname} is not a public address`, { isTemporary: false });
+  new OutboundError(`${hostname} is not a public address${ONLY_PUBLIC}`, { isTemporary: false });
 
 const noPublicAddress = (hostname: string, cause?: unknown): OutboundError =>
   new OutboundError(`the name ${hostname} cannot be resolved, or has an address that is not public`, {

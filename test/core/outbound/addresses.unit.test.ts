@@ -115,7 +115,9 @@ describe('addresses that are not public are refused and never contacted', () => 
     const before = victim.connectionCount;
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${victim.port}/`;
-      expect((await failure(outbound.begin().fetch(url))).message).toMatch(/is not a public address$/);
+      expect((await failure(outbound.begin().fetch(url))).message).toMatch(
+        /is not a public address; .*ALLOW_PRIVATE_NETWORK=true\)$/,
+      );
       expect((await failure(outbound.check(url))).isTemporary).toBe(false);
     }
     expect({ contacts: victim.connectionCount - before, asked }).toEqual({ contacts: 0, asked: [] });

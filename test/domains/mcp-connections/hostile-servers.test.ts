@@ -274,7 +274,7 @@ test('a private address is refused by default, and is never contacted', async ()
     });
     expect({ status: created.status, error: created.body.error }).toEqual({
       status: 502,
-      error: expect.stringMatching(/is not a public address$/),
+      error: expect.stringMatching(/is not a public address; .*ALLOW_PRIVATE_NETWORK=true\)$/),
     });
   }
   expect(peer.requests.length).toBe(before);
