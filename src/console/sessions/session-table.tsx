@@ -105,8 +105,12 @@ const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) 
   <tr key={session.id} class={isChosen ? 'is-chosen' : undefined}>
     <td class="choice">
       <label>
-        <span class="visually-hidden">Choose {visibleText(session.title)}</span>
-        <input type="checkbox" checked={isChosen} onChange={toggle} />
+        <input
+          type="checkbox"
+          aria-label={`Choose ${visibleText(session.title)}`}
+          checked={isChosen}
+          onChange={toggle}
+        />
       </label>
     </td>
     <TitleCell session={session} />
