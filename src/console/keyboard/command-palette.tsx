@@ -5,7 +5,7 @@ import { useQuery } from '../parts/hooks.ts';
 import { goTo } from '../parts/navigation.ts';
 import type { Section } from '../sections.ts';
 
-/** Preact demands a list of its own for this role. */
+/** Attributes that the types of Preact allow only together with `list`. */
 const COMBOBOX = {
   role: 'combobox',
   'aria-label': 'Find a page, an object or an action',

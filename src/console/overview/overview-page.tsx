@@ -4,7 +4,7 @@ import { type Bar, BarPlot, dayName } from '../parts/bar-plot.tsx';
 import { useOwnCosts, useScope } from '../parts/caller.ts';
 import { Segments, useFilter } from '../parts/filters.tsx';
 import { useQuery } from '../parts/hooks.ts';
-import { dayFromToday, sessionsOf } from '../parts/navigation.ts';
+import { dayFromToday, firstOfMonth, sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { EventPlot } from './overview-events.tsx';
 import { Work, useNeeds } from './overview-work.tsx';
@@ -25,9 +25,6 @@ const PERIODS = [
 
 /** The days of a period in UTC, and the first day of the period before. */
 function periodOf(chosen: (typeof PERIODS)[number][0]) {
-  const today = new Date();
-  const monthAt = (months: number) =>
-    new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + months)).toISOString().slice(0, 10);
   const daysUntil = (from: string, until: string) => {
     const days: string[] = [];
     for (let at = new Date(from); at < new Date(until); at.setUTCDate(at.getUTCDate() + 1))
@@ -37,9 +34,9 @@ function periodOf(chosen: (typeof PERIODS)[number][0]) {
   const tomorrow = dayFromToday(1);
   const [before, from, until] =
     chosen === 'this-month'
-      ? [monthAt(-1), monthAt(0), tomorrow]
+      ? [firstOfMonth(-1), firstOfMonth(0), tomorrow]
       : chosen === 'last-month'
-        ? [monthAt(-2), monthAt(-1), monthAt(0)]
+        ? [firstOfMonth(-2), firstOfMonth(-1), firstOfMonth(0)]
         : [dayFromToday(1 - 2 * Number(chosen)), dayFromToday(1 - Number(chosen)), tomorrow];
   const earlier = chosen.endsWith('month') ? 'the month before' : `the ${chosen} days before`;
   return {
@@ -100,17 +97,13 @@ interface ContentProps extends PeriodProps {
 
 function Content({ organization, days, earlier, from, until, since, end }: ContentProps) {
   const needs = useNeeds();
+  const range = { from, to: days.at(-1) ?? from };
   const own = useOwnCosts();
   const mayReadEvents = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
   const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
   return (
     <>
-      <Figures
-        organization={organization}
-        range={{ from, to: days.at(-1) ?? from }}
-        earlier={earlier}
-        others={needs.count}
-      />
+      <Figures organization={organization} range={range} earlier={earlier} others={needs.count} />
       <Work organization={organization} from={from} needs={needs} />
       {isEmpty ? (
         <Empty>
@@ -122,7 +115,7 @@ function Content({ organization, days, earlier, from, until, since, end }: Conte
             <SessionPlot organization={organization} days={days} />
             <CostPlot organization={organization} days={days} own={own} />
           </div>
-          <Dearest sessions={organization.dearest?.nodes ?? []} range={{ from, to: days.at(-1) ?? from }} />
+          <Dearest sessions={organization.dearest?.nodes ?? []} range={range} />
           <UsageTable from={from} until={until} since={since} end={end} own={own} />
           <ToolTable rows={organization.tools?.rows ?? []} from={from} own={own} />
         </>

@@ -4,7 +4,7 @@ import { costOf, countOf, durationOf, shortCount } from '../parts/amounts.ts';
 import { Share, largestOf } from '../parts/bar-plot.tsx';
 import { Segments, useFilter } from '../parts/filters.tsx';
 import { useQuery } from '../parts/hooks.ts';
-import { dayFromToday, sessionsOf } from '../parts/navigation.ts';
+import { firstOfMonth, sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Action, Faults, Loading, Table } from '../parts/parts.tsx';
 import { download } from '../parts/download.ts';
@@ -62,11 +62,7 @@ export function UsageTable(props: UsageProps) {
 const dayBefore = (day: string) => new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
 
 /** The days of the last month of the calendar, in UTC. */
-function lastMonth() {
-  const [year = 0, month = 1] = dayFromToday(0).split('-').map(Number);
-  const first = (index: number) => new Date(Date.UTC(year, index, 1)).toISOString().slice(0, 10);
-  return { from: first(month - 2), until: first(month - 1) };
-}
+const lastMonth = () => ({ from: firstOfMonth(-1), until: firstOfMonth(0) });
 
 type ReportProps = Pick<UsageProps, 'from' | 'until' | 'own'>;
 

@@ -17,13 +17,13 @@ export interface Loaded<Data> {
 /** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
   const key = JSON.stringify(variables);
-  const [{ of, ...state }, setState] = useState(() => ({
+  const [{ of, ...state }, setState] = useState({
     of: key,
     data: null as Answers[Name] | null,
     faults: [] as readonly Fault[],
     isLoading: true,
     paused: undefined as Paused | undefined,
-  }));
+  });
   const [round, setRound] = useState(0);
   useEffect(() => {
     const left = new AbortController();

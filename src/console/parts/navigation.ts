@@ -14,3 +14,9 @@ const DAY_MS = 86_400_000;
 
 /** A day in UTC, so many days after today, such as "2026-11-28". */
 export const dayFromToday = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
+
+/** The first day of a month in UTC, so many months after this one. */
+export function firstOfMonth(months: number): string {
+  const today = new Date();
+  return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + months)).toISOString().slice(0, 10);
+}

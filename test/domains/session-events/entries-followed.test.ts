@@ -76,7 +76,7 @@ test('who joins at any moment, and resumes, has in the end what pages of any siz
       const pages = await restEntries(gateway, key, id, 500);
       expect(await restEntries(gateway, key, id, 2)).toEqual(pages);
       for (const reader of readers) {
-        await expect.poll(reader.hasEnded, { timeout: 20_000 }).toBe(true);
+        await expect.poll(reader.hasEnded).toBe(true);
         expect(reader.shown()).toEqual(pages);
       }
     }),
