@@ -18,6 +18,7 @@ import { ApiKeysPage } from './api-keys/api-keys-page.tsx';
 import { AccessReviewPage } from './members/access-review-page.tsx';
 import { GroupsPage } from './members/groups-page.tsx';
 import { MembersPage } from './members/members-page.tsx';
+import { OrganizationPage } from './organizations/organization-page.tsx';
 import { AuditLogPage } from './audit-log/audit-log-page.tsx';
 import { UsagePage } from './usage/usage-page.tsx';
 import { ProfilePage } from './profile/profile-page.tsx';
@@ -150,6 +151,13 @@ const SECTIONS: readonly Section[] = [
     orScope: 'ORGANIZATIONS_WRITE',
     isForAdministrators: true,
     list: AuditLogPage,
+  },
+  {
+    href: '/organization',
+    name: 'Organization',
+    group: 'Administration',
+    icon: 'organization',
+    list: OrganizationPage,
   },
   {
     href: '/usage',

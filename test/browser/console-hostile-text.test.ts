@@ -100,6 +100,7 @@ const PAGES: readonly (readonly [path: string, times: number])[] = [
   ['/mcp-connections', 1],
   ['/api-keys', 1],
   ['/members', 1],
+  ['/organization', 1],
   [`/audit-log?operation=${encodeURIComponent(HOSTILE)}`, 0],
   ['/audit-log', 5],
   ['/usage', 0],

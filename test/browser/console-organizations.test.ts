@@ -55,7 +55,7 @@ test.each(VIEWS)(
   '%s: an organization is deleted, its deletion is followed, and the next one is created where there is none',
   async (name, view) => {
     const { key, organization } = await createPerson();
-    const { page, problems } = await site.open('/members', { ...view, key });
+    const { page, problems } = await site.open('/organization', { ...view, key });
     await page.getByRole('button', { name: 'Delete the organization…' }).click();
     await dialog(page).getByText('Events of sessions').waitFor();
     await isGood(page, `organization-deletion-${name}`);
@@ -85,7 +85,7 @@ test.each(VIEWS)(
     await page.keyboard.press('Enter');
     await heading(page, 'Sessions').waitFor();
     await page.getByText('No sessions yet').waitFor();
-    await page.getByRole('link', { name: 'Members', exact: true }).click();
+    await page.getByRole('link', { name: 'Organization', exact: true }).click();
     await page.getByText(slug, { exact: true }).waitFor();
     expect(problems).toEqual([]);
   },
@@ -111,8 +111,8 @@ test('a new organization opens in the tab that created it, and another tab stays
 
 test('an organization is renamed, and the navigation shows the new name at once', async () => {
   const { key, organization } = await createPerson();
-  const { page, problems } = await site.open('/members', { key });
-  await page.getByRole('button', { name: 'Edit the organization' }).click();
+  const { page, problems } = await site.open('/organization', { key });
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
   await dialog(page).getByLabel('Name').fill('Renamed Works');
   await dialog(page).getByLabel('Address of the logo').fill('no address');
   await page.keyboard.press('Enter');

@@ -20,6 +20,7 @@ const PAGES = [
   ['/groups', 'Groups'],
   ['/access-review', 'Access review'],
   ['/audit-log', 'Audit log'],
+  ['/organization', 'Organization'],
 ] as const;
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 
-/** The retention and the export of an organization, on the page of its members. */
+/** The retention and the export of an organization, on its page. */
 
 const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
 const limited = await startSite({ RATE_LIMIT_PER_MINUTE: '0', RETENTION_MAX_DAYS: '365' });
@@ -38,7 +38,7 @@ async function oldSession(key: string, title: string): Promise<string> {
 test.each(VIEWS)('%s: the retention is changed after its counts were shown', async (name, view) => {
   const { key } = await site.createKey();
   await oldSession(key, 'Old');
-  const { page, problems } = await site.open('/members', { ...view, key });
+  const { page, problems } = await site.open('/organization', { ...view, key });
   await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*without limit/);
   await press(page, 'Change the retention…');
   const field = dialog(page).getByLabel('Days for sessions');
@@ -65,7 +65,7 @@ test.each(VIEWS)('%s: the retention is changed after its counts were shown', asy
   await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*99 days/);
   // The operator deletes entries of the audit log after a year.
   await page.getByText('The operator of this gateway').waitFor();
-  await isGood(page, `members-retention-${name}`);
+  await isGood(page, `organization-${name}`);
   await page.goto(`${site.url}/audit-log`);
   await page.getByRole('cell', { name: /Changed the retention|Changed session days/ }).waitFor();
   expect(problems).toEqual([]);
@@ -73,7 +73,7 @@ test.each(VIEWS)('%s: the retention is changed after its counts were shown', asy
 
 test('what somebody else has changed meanwhile is shown below its field', async () => {
   const { key, organizationId } = await site.createKey();
-  const { page } = await site.open('/members', { key });
+  const { page } = await site.open('/organization', { key });
   await press(page, 'Change the retention…');
   await dialog(page).getByLabel('Days for sessions').fill('50');
   await mutate(site, key, 'updateOrganizationRetention', { organizationId, sessionDays: 60 });
@@ -87,7 +87,7 @@ test('what somebody else has changed meanwhile is shown below its field', async 
 test('the bound of the operator is said', async () => {
   const { key, organizationId } = await limited.createKey();
   await mutate(limited, key, 'updateOrganizationRetention', { organizationId, sessionDays: 30 });
-  const { page } = await limited.open('/members', { key });
+  const { page } = await limited.open('/organization', { key });
   await page.getByText('The operator of this gateway keeps some of this for a shorter time').waitFor();
   await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*30 days.*Occurrences are kept\s*365 days/s);
 });
@@ -95,9 +95,10 @@ test('the bound of the operator is said', async () => {
 test('members see neither the retention nor the export', async () => {
   const { organization } = await site.createKey();
   const { key } = await site.createKey({ organization, role: 'member' });
-  const { page } = await site.open('/members', { key });
+  const { page } = await site.open('/organization', { key });
   await button(page, 'Leave the organization').waitFor();
-  for (const name of ['Change the retention…', 'Export everything…']) expect(await button(page, name).count()).toBe(0);
+  for (const name of ['Change the retention…', 'Export everything…', 'Redact in all sessions…'])
+    expect(await button(page, name).count()).toBe(0);
 });
 
 const EXPORT = '**/v1/organizations/*/export';
@@ -117,10 +118,10 @@ const chosen = (page: Page) =>
     );
   });
 
-async function openMembers(key: string, script: string): Promise<Page> {
+async function openOrganization(key: string, script: string): Promise<Page> {
   const context = await site.newContext({ key });
   await context.addInitScript(script);
-  const { page } = await site.open('/members', {}, context);
+  const { page } = await site.open('/organization', {}, context);
   await button(page, 'Export everything…').waitFor();
   return page;
 }
@@ -134,7 +135,7 @@ const kinds = (text: string | undefined) =>
 test('everything is exported into a file that the reader chooses, and the page says that it is complete', async () => {
   const { key, organization } = await site.createKey();
   await createSession(site, key, { title: 'Taken out' });
-  const page = await openMembers(key, PICKER);
+  const page = await openOrganization(key, PICKER);
   await press(page, 'Export everything…');
   await page.getByText(/The export is complete: \d+ lines/).waitFor();
   expect(await page.evaluate('window.chosen')).toBe(`${organization}.ndjson`);
@@ -152,7 +153,7 @@ test('everything is exported into a file that the reader chooses, and the page s
 
 test('without that dialog the browser saves the file when it is complete', async () => {
   const { key, organization } = await site.createKey();
-  const page = await openMembers(key, WITHOUT_PICKER);
+  const page = await openOrganization(key, WITHOUT_PICKER);
   const saved = page.waitForEvent('download');
   await press(page, 'Export everything…');
   const download = await saved;
@@ -162,7 +163,7 @@ test('without that dialog the browser saves the file when it is complete', async
 
 test('an export that was cut is said to be incomplete, and leaves no file', async () => {
   const { key } = await site.createKey();
-  const page = await openMembers(key, PICKER);
+  const page = await openOrganization(key, PICKER);
   await page.route(EXPORT, async (route) => {
     const text = await (await route.fetch()).text();
     const body = text.slice(0, text.lastIndexOf('{"kind":"end"'));
@@ -181,7 +182,7 @@ test('while another export of the organization runs, the page says so; a cancele
   const { key, organizationId } = await site.createKey();
   const { sql } = site.dependencies;
   await sql.query(`insert into running_export values ($1, $1, now() + interval '1 hour')`, [organizationId]);
-  const page = await openMembers(key, PICKER);
+  const page = await openOrganization(key, PICKER);
   await press(page, 'Export everything…');
   await page.getByText('An export of this organization is running; wait until it has ended').waitFor();
   await sql.query('delete from running_export where organization_id = $1', [organizationId]);

@@ -8,13 +8,13 @@ import { suspendMember } from '../support/fixtures/suspended-members.ts';
 import { accessibilityFindings, overflowOf, startSite } from '../support/processes/browser.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
-/** Administrators change the rules of their organization, roles, and suspended people on the page of the members. */
+/** Administrators change the rules of their organization, roles, and suspended people. */
 
 const site = await startSite();
 
 test('the rules about keys and event definitions are changed, with the faults of the API at their fields', async () => {
   const admin = await site.createKey();
-  const { page } = await site.open('/members', { key: admin.key });
+  const { page } = await site.open('/organization', { key: admin.key });
   const dialog = page.getByRole('dialog');
   const open = () => page.getByRole('button', { name: 'Change the rules…' }).click();
   await open();

@@ -48,7 +48,7 @@ const PAGES: readonly (readonly [path: string, sign: string, first: number, seco
   [`/sessions/${sessionId}`, '.empty', 130, 13],
   ['/event-definitions', '.empty', 130, 13],
   ['/webhooks', '.empty', 130, 13],
-  ['/members', '#membership', 130, 13],
+  ['/members', 'table', 130, 13],
   ['/graphql', '.CodeMirror', 700, 10],
   ['/docs', '.opblock', 500, 10],
 ];

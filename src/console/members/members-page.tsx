@@ -5,11 +5,8 @@ import { Filters, InputField, useFilter, useSettled } from '../parts/filters.tsx
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
-import { Membership } from './membership.tsx';
 import { PersonData } from './person-data.tsx';
 import { RoleActions } from './role-actions.tsx';
-import { Rules } from '../organizations/key-policy.tsx';
-import { Retention } from '../organizations/retention.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
 import { SuspendedMembers } from './suspended-members.tsx';
 import { Action, List, PageFrame, type Role, personOf, roleName, TimeCell } from '../parts/parts.tsx';
@@ -54,9 +51,6 @@ export function MembersPage() {
       {mayChange && <SuspendedMembers filter={filter} onDone={changed} />}
       {mayChange && <FormerMembers filter={filter} round={joinings} />}
       {mayChange && <ServiceAccounts />}
-      {own?.organization && <Membership organization={own.organization} onDone={membership.reload} />}
-      {mayChange && <Rules />}
-      {mayChange && <Retention />}
     </PageFrame>
   );
 }

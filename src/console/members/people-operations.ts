@@ -61,7 +61,7 @@ export const PEOPLE_OPERATIONS = {
   }`,
 
   Membership: `query Membership {
-    viewer { user { id } organization { id databaseId name slug logoUrl updatedAt viewerCanAdminister viewerCanDelete
+    viewer { user { id } organization { id viewerCanAdminister
       feed(last: 1, filter: { types: [MEMBER_JOINED, MEMBER_LEFT] }) { nodes { id databaseId } }
     } }
   }`,

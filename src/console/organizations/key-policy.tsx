@@ -2,13 +2,10 @@ import { type Answer, run } from '../parts/api.ts';
 import { type DialogProps, FormButton } from '../parts/form-button.tsx';
 import { CheckField, SelectField, TextField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { useQuery } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
-import type { Answers } from '../generated/operation-types.ts';
-import { Facts, Faults, Loading } from '../parts/parts.tsx';
+import { Facts } from '../parts/parts.tsx';
+import type { Organization } from './organization-forms.tsx';
 import { daysOf } from './retention-forms.tsx';
-
-type Organization = NonNullable<Answers['Rules']['viewer']['organization']>;
 
 const DELETIONS = [
   ['MEMBERS', 'Every member'],
@@ -16,57 +13,36 @@ const DELETIONS = [
 ] as const;
 const DELETION_NAMES: Readonly<Record<string, string>> = Object.fromEntries(DELETIONS);
 
-/** Which keys may act in the organization, and who deletes event definitions. For administrators. */
-export function Rules() {
-  const { data, faults, isLoading, paused, reload } = useQuery('Rules', {});
-  const organization = data?.viewer.organization;
-  const policy = organization?.keyPolicy;
-  return (
-    <section aria-labelledby="rules">
-      <h2 id="rules">Rules</h2>
-      {isLoading && !data && <Loading paused={paused} />}
-      <Faults faults={faults} />
-      {organization && policy && (
-        <>
-          <Facts
-            facts={[
-              ['API keys act', policy.maxDays === null ? 'at any age' : `for ${policy.maxDays} days`],
-              ['Keys for all organizations', policy.boundOnly ? 'cannot be created' : 'can be created'],
-              ['Event definitions are deleted by', DELETION_NAMES[organization.definitionDeletion]],
-            ]}
-          />
-          {data.viewer.signInSettings && <SignIn settings={data.viewer.signInSettings} />}
-          <div class="actions">
-            <FormButton label="Change the rules…" dialog={EditRules} props={{ organization, onDone: reload }} />
-          </div>
-        </>
-      )}
-    </section>
-  );
+interface Props {
+  readonly organization: Organization;
+  readonly onDone: () => void;
 }
 
-const listed = (names: readonly string[] | null, otherwise: string) => names?.join(', ') || otherwise;
-
-/** What the operator has set for the sign-in with the identity provider. */
-const SignIn = ({ settings }: { readonly settings: NonNullable<Answers['Rules']['viewer']['signInSettings']> }) => (
-  <Facts
-    facts={[
-      ['Identity provider', settings.issuer],
-      ['Addresses that sign in', listed(settings.domains, 'none')],
-      ['Groups that sign in', listed(settings.allowedGroups, 'any')],
-      ['New people join', (settings.joins && settings.organizationSlug) || 'by invitation'],
-      [`Administrators of ${settings.organizationSlug ?? 'none'}`, listed(settings.adminGroups, 'set here')],
-      [`Viewers of ${settings.organizationSlug ?? 'none'}`, listed(settings.viewerGroups, 'set here')],
-      ['Sign-in with keys', settings.isOnly ? 'off' : 'on'],
-    ]}
-  />
+/** Which keys may act in the organization, and who deletes event definitions. */
+export const Rules = ({ organization, onDone }: Props) => (
+  <section aria-labelledby="rules">
+    <h2 id="rules">Rules</h2>
+    {organization.keyPolicy && (
+      <>
+        <Facts
+          facts={[
+            [
+              'API keys act',
+              organization.keyPolicy.maxDays === null ? 'at any age' : `for ${organization.keyPolicy.maxDays} days`,
+            ],
+            ['Keys for all organizations', organization.keyPolicy.boundOnly ? 'cannot be created' : 'can be created'],
+            ['Event definitions are deleted by', DELETION_NAMES[organization.definitionDeletion]],
+          ]}
+        />
+        <div class="actions">
+          <FormButton label="Change the rules…" dialog={EditRules} props={{ organization, onDone }} />
+        </div>
+      </>
+    )}
+  </section>
 );
 
-function EditRules({
-  organization,
-  onDone,
-  onClose,
-}: DialogProps & { organization: Organization; onDone: () => void }) {
+function EditRules({ organization, onDone, onClose }: DialogProps & Props) {
   const { id: organizationId, keyPolicy, definitionDeletion } = organization;
   const form = useForm({
     initial: {

@@ -10,7 +10,7 @@ import { finish } from '../parts/notices.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import { Counts, Faults, Loading } from '../parts/parts.tsx';
 
-type Organization = NonNullable<Answers['Membership']['viewer']['organization']>;
+export type Organization = NonNullable<Answers['Organization']['viewer']['organization']>;
 
 /** An organization in which the sign-in cannot act, and the key that can. */
 export interface Separate {

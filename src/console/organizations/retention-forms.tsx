@@ -5,10 +5,8 @@ import { TextField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import { finish } from '../parts/notices.tsx';
-import type { Answers } from '../generated/operation-types.ts';
 import { Counts, Faults, Loading } from '../parts/parts.tsx';
-
-type Organization = NonNullable<Answers['Retention']['viewer']['organization']>;
+import type { Organization } from './organization-forms.tsx';
 
 interface Props extends DialogProps {
   readonly organization: Organization;

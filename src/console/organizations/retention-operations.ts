@@ -1,6 +1,6 @@
 import { ACTOR, FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
 
-/** The operations that delete, redact, hold and keep what was recorded. */
+/** The operations about the organization, and those that delete, redact, hold and keep what was recorded. */
 export const RETENTION_OPERATIONS = {
   SessionsDeletionPreview: `query SessionsDeletionPreview($ids: [ID!]!) {
     viewer { organization { id sessionsDeletionPreview(sessionIds: $ids) { sessions events held { id } } } }
@@ -38,19 +38,16 @@ export const RETENTION_OPERATIONS = {
     deleteOrganizationMemberData(input: $input) { __typename ${FAULT} }
   }`,
 
-  Rules: `query Rules {
-    viewer {
-      organization { id definitionDeletion keyPolicy { maxDays boundOnly } }
+  Organization: `query Organization($mayChange: Boolean!) {
+    viewer { organization { id databaseId name slug logoUrl updatedAt viewerCanDelete definitionDeletion ... @include(if: $mayChange) {
+      keyPolicy { maxDays boundOnly }
+      retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator }
       signInSettings { issuer domains organizationSlug joins adminGroups viewerGroups allowedGroups isOnly }
-    }
+    } } }
   }`,
 
   UpdateKeyPolicy: `mutation UpdateKeyPolicy($input: UpdateOrganizationKeyPolicyInput!) {
     updateOrganizationKeyPolicy(input: $input) { __typename ${FAULT} }
-  }`,
-
-  Retention: `query Retention {
-    viewer { organization { id databaseId slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
   }`,
 
   RetentionPreview: `query RetentionPreview($sessionDays: Int, $occurrenceDays: Int, $auditLogDays: Int) {

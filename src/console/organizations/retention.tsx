@@ -3,25 +3,26 @@ import { useScope } from '../parts/caller.ts';
 import { isEndLine } from '../parts/download.ts';
 import { FileExport } from '../parts/file-export.tsx';
 import { FormButton } from '../parts/form-button.tsx';
-import { useQuery } from '../parts/hooks.ts';
-import { Facts, Faults, Loading } from '../parts/parts.tsx';
+import { Facts } from '../parts/parts.tsx';
+import type { Organization } from './organization-forms.tsx';
 import { RedactOrganization } from './redaction-form.tsx';
 import { EditRetention } from './retention-forms.tsx';
 
 const keptFor = (days: number | null) => (days === null ? 'without limit' : `${days.toLocaleString()} days`);
 
-/** How long the organization keeps what is recorded, and the export of everything. For administrators. */
-export function Retention() {
-  const { data, faults, isLoading, paused, reload } = useQuery('Retention', {});
+interface Props {
+  readonly organization: Organization;
+  readonly onDone: () => void;
+}
+
+/** How long the organization keeps what is recorded, and the export of everything. */
+export function Retention({ organization, onDone }: Props) {
   const mayExport = useScope('SESSIONS_READ');
   const mayRedact = useScope('SESSIONS_WRITE');
-  const organization = data?.viewer.organization;
-  const retention = organization?.retention;
+  const { retention, slug, databaseId } = organization;
   return (
     <section aria-labelledby="retention">
       <h2 id="retention">Recorded data</h2>
-      {isLoading && !data && <Loading paused={paused} />}
-      <Faults faults={faults} />
       {retention && (
         <>
           <Facts
@@ -41,16 +42,16 @@ export function Retention() {
       )}
       <div class="actions">
         {retention && (
-          <FormButton label="Change the retention…" dialog={EditRetention} props={{ organization, onDone: reload }} />
+          <FormButton label="Change the retention…" dialog={EditRetention} props={{ organization, onDone }} />
         )}
-        {mayRedact && organization && (
+        {mayRedact && (
           <FormButton
             label="Redact in all sessions…"
             dialog={RedactOrganization}
-            props={{ slug: organization.slug ?? organization.databaseId }}
+            props={{ slug: slug ?? databaseId }}
           />
         )}
-        {mayExport && organization && <FileExport label="Export everything…" {...exportOf(organization.slug)} />}
+        {mayExport && <FileExport label="Export everything…" {...exportOf(slug)} />}
       </div>
       {mayExport && (
         <p class="soft">

@@ -19,6 +19,7 @@ const PATHS = {
   group:
     'M5.5 4a2.2 2.2 0 1 0 0 4.4A2.2 2.2 0 0 0 5.5 4zM1.5 12.5c.3-2 1.8-3 4-3s3.7 1 4 3M10.5 4.3a2 2 0 0 1 0 3.9M12 9.8c1.4.4 2.2 1.3 2.5 2.7',
   review: 'M3.5 2.5h9v11h-9zM5.8 6l1 1 1.6-1.8M5.8 10l1 1 1.6-1.8M10.3 6.3h.4M10.3 10.3h.4',
+  organization: 'M3.5 13.5v-11h6v11M9.5 6.5h3v7M2 13.5h12M5.8 5.3h1.4M5.8 8h1.4M5.8 10.7h1.4',
   log: 'M3 3.5h10M3 6.5h10M3 9.5h10M3 12.5h6',
 } as const;
 export type IconName = keyof typeof PATHS;

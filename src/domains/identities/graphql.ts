@@ -4,6 +4,7 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import type { OperationSettings } from '../../core/operation-settings.ts';
 import { MemberType } from '../memberships/graphql.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
 import { ADMINISTER_ORGANIZATION } from '../organizations/public.ts';
 import { type IdentityRow, identitiesOf } from './queries.ts';
 
@@ -34,7 +35,7 @@ interface SignInSettings extends NonNullable<OperationSettings['company']> {
   readonly isOnly: boolean;
 }
 
-export const SignInSettingsType = builder.objectRef<SignInSettings>('SignInSettings').implement({
+const SignInSettingsType = builder.objectRef<SignInSettings>('SignInSettings').implement({
   description: 'How people sign in with the identity provider of the gateway, as its operator has set it.',
   fields: (t) => ({
     issuer: t.expose('issuer', { type: 'URL', description: 'The issuer: the address that identifies the provider.' }),
@@ -58,3 +59,14 @@ export const SignInSettingsType = builder.objectRef<SignInSettings>('SignInSetti
     isOnly: t.exposeBoolean('isOnly', { description: 'Whether people sign in with the provider alone.' }),
   }),
 });
+
+builder.objectField(OrganizationType, 'signInSettings', (t) =>
+  t.field({
+    type: SignInSettingsType,
+    nullable: true,
+    description: 'How people sign in with the identity provider of the gateway. Null without one.',
+    extensions: refusable(ADMINISTER_ORGANIZATION, { actingOrganization: true }),
+    resolve: (_, __, { settings: { company, companyDomains } }) =>
+      company && { ...company, isOnly: companyDomains !== undefined },
+  }),
+);

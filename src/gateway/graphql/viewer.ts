@@ -10,7 +10,7 @@ import { selectedColumns } from '../../core/graphql/selection.ts';
 import { type Message, inGraphQL } from '../../core/text/wording.ts';
 import { API_KEY_LIST, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, listSignIns, readApiKeys } from '../../domains/api-keys/public.ts';
-import { IdentityType, SignInSettingsType } from '../../domains/identities/graphql.ts';
+import { IdentityType } from '../../domains/identities/graphql.ts';
 import { readOwnIdentities } from '../../domains/identities/public.ts';
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
@@ -19,12 +19,7 @@ import { listConnectedApps } from '../../domains/oauth-grants/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-list.ts';
 import { ActorType, selectedOfActor } from '../../domains/organizations/graphql/actors.ts';
 import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
-import {
-  ADMINISTER_ORGANIZATION,
-  type OrganizationRow,
-  listOrganizations,
-  readActingOrganization,
-} from '../../domains/organizations/public.ts';
+import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
 import { DELETION_JOB_LIST } from '../../domains/user-deletions/graphql.ts';
 import { listDeletionJobs } from '../../domains/user-deletions/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';
@@ -136,17 +131,6 @@ viewerList('signIns', API_KEY_LIST, listSignIns);
 viewerList('connectedApps', CONNECTED_APP_LIST, listConnectedApps);
 viewerList('invitations', INVITATION_LIST, listOwnInvitations);
 viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
-
-builder.objectField(ViewerType, 'signInSettings', (t) =>
-  t.field({
-    type: SignInSettingsType,
-    nullable: true,
-    description: 'How people sign in with the identity provider of the gateway. Null without one.',
-    extensions: refusable(ADMINISTER_ORGANIZATION),
-    resolve: (_, __, { settings: { company, companyDomains } }) =>
-      company && { ...company, isOnly: companyDomains !== undefined },
-  }),
-);
 
 builder.objectField(ViewerType, 'identities', (t) =>
   t.field({

@@ -8,7 +8,7 @@ import { layout } from './layout.ts';
 const FOLDER = new URL('../../console/', import.meta.url);
 
 const SECTIONS =
-  /^\/(?:$|(?:overview|sessions|record|event-definitions|mcp-connections|tool-approvals|webhooks|api-keys|members|groups|access-review|audit-log|usage|profile)(?:\/|$))/;
+  /^\/(?:$|(?:overview|sessions|record|event-definitions|mcp-connections|tool-approvals|webhooks|api-keys|members|groups|access-review|audit-log|organization|usage|profile)(?:\/|$))/;
 /** The page for people who have no account yet. */
 const PUBLIC = '/invitations/accept';
 

@@ -60,25 +60,27 @@ test('a group with an external name follows that of the provider at each sign-in
 });
 
 test('administrators see how people sign in, without secrets, and members do not', async () => {
-  const query =
-    '{ viewer { signInSettings { issuer domains organizationSlug joins adminGroups viewerGroups allowedGroups isOnly } } }';
+  const query = `{ viewer { organization { signInSettings {
+      issuer domains organizationSlug joins adminGroups viewerGroups allowedGroups isOnly } } } }`;
   expect((await gateway.graphql(key, query)).data).toEqual({
     viewer: {
-      signInSettings: {
-        issuer: issuer.env['OIDC_ISSUER'],
-        domains: ['example.com', 'partner.example'],
-        organizationSlug: 'company',
-        joins: true,
-        adminGroups: ['Admins'],
-        viewerGroups: ['Auditors', 'Guests'],
-        allowedGroups: null,
-        isOnly: false,
+      organization: {
+        signInSettings: {
+          issuer: issuer.env['OIDC_ISSUER'],
+          domains: ['example.com', 'partner.example'],
+          organizationSlug: 'company',
+          joins: true,
+          adminGroups: ['Admins'],
+          viewerGroups: ['Auditors', 'Guests'],
+          allowedGroups: null,
+          isOnly: false,
+        },
       },
     },
   });
   const member = await gateway.createKey({ organization: 'company', role: 'member' });
   const refused = await gateway.graphql(member.key, query);
-  expect(refused.data).toEqual({ viewer: { signInSettings: null } });
+  expect(refused.data).toEqual({ viewer: { organization: { signInSettings: null } } });
 });
 
 test('groups make viewers, also of people who would not join otherwise; an administrator wins, and each change names its group', async () => {
