@@ -66,9 +66,10 @@ export class Cursors {
     return this.#known.get(`${GATEWAY} ${path}`);
   }
 
-  /** The session of a file with a name. */
-  sessionOf(name: string) {
-    const isOf = (key: string) => key.startsWith(`${GATEWAY} `) && key.endsWith(`/${name}`);
+  /** The session whose file has the id that its agent has given it. */
+  sessionOf(id: string) {
+    const isOf = (key: string) =>
+      key.startsWith(`${GATEWAY} `) && [`/${id}.jsonl`, `/${id}/events.jsonl`].some((end) => key.endsWith(end));
     return [...this.#known].findLast(([key, { session }]) => isOf(key) && session !== undefined)?.[1].session;
   }
 

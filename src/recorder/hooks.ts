@@ -6,15 +6,19 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { requireAccepted } from './gateway.ts';
 import { BASE, GATEWAY, KEY, say, SETTINGS, isAgreed, settingsProblem, UsageError } from './common.ts';
+import { folderIn } from './transcript-files.ts';
 
-/** The events of Claude Code and Gemini CLI, whose settings are alike. */
+/** The events of Claude Code and Copilot CLI, and of Gemini CLI, whose settings are alike. */
 const EVENTS = ['Stop', 'SessionEnd'];
 const GEMINI_EVENTS = ['AfterAgent', 'SessionEnd'];
 const MARK = '# workspace recorder';
 
-const claudeFile = () => join(process.env['CLAUDE_CONFIG_DIR'] || join(homedir(), '.claude'), 'settings.json');
+const claudeFile = () => join(folderIn('CLAUDE_CONFIG_DIR', '.claude'), 'settings.json');
 const geminiFile = () => join(homedir(), '.gemini', 'settings.json');
-const codexFile = () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml');
+const codexFile = () => join(folderIn('CODEX_HOME', '.codex'), 'config.toml');
+/** Files of the recorder alone: the hooks of Copilot CLI, and the plugin of OpenCode. */
+const copilotFile = () => join(folderIn('COPILOT_HOME', '.copilot'), 'hooks', 'workspace-recorder.json');
+const opencodeFile = () => join(folderIn('XDG_CONFIG_HOME', '.config'), 'opencode', 'plugins', 'workspace-recorder.js');
 const script = () => resolve(process.argv[1] ?? 'record.mjs');
 /**
  * The shell ends at once. What it has started yields to the agent, and starts a process of another group; without the file, nothing happens.
@@ -24,6 +28,15 @@ const command = (input = '<&3', program = `"${process.execPath}" "${script()}" s
   `(${input === '<&3' ? 'exec 3<&0; ' : ''}nice -n 19 ${program} >/dev/null 2>&1 ${input} &)`;
 const notifyLine = (program?: string) =>
   `notify = ${JSON.stringify(['sh', '-c', command('</dev/null', program)])} ${MARK}`;
+
+const copilotHooks = () => {
+  const hooks = [{ type: 'command', bash: command(), timeoutSec: 10 }];
+  return `${JSON.stringify({ version: 1, hooks: Object.fromEntries(EVENTS.map((event) => [event, hooks])) })}\n`;
+};
+const opencodePlugin = () => `import { spawn } from 'node:child_process';
+const run = () => spawn('sh', ['-c', ${JSON.stringify(command('</dev/null'))}], { stdio: 'ignore' }).on('error', () => {}).unref();
+export const WorkspaceRecorder = async () => ({ event: async ({ event }) => void (event.type === 'session.idle' && run()) });
+`;
 
 const textIn = (path: string) => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined);
 
@@ -49,8 +62,8 @@ function codexConfig(text = '', isInstalled = true) {
   return (isInstalled ? [notifyLine(), ...lines] : lines).join('\n');
 }
 
-function changes(isInstalled: boolean): { path: string; before: string | undefined; after: string }[] {
-  const files = [];
+function changes(isInstalled: boolean) {
+  const files: { path: string; before: string | undefined; after: string | undefined }[] = [];
   const codex = codexFile();
   for (const [path, events] of [
     [claudeFile(), EVENTS],
@@ -64,6 +77,12 @@ function changes(isInstalled: boolean): { path: string; before: string | undefin
       say(`${path} is not JSON and is left as it is`);
     }
   }
+  for (const [path, text] of [
+    [copilotFile(), copilotHooks()],
+    [opencodeFile(), opencodePlugin()],
+  ] as const)
+    if (fs.existsSync(dirname(dirname(path))))
+      files.push({ path, before: textIn(path), after: isInstalled ? text : undefined });
   if (fs.existsSync(dirname(codex))) {
     const before = textIn(codex);
     const isTaken = codexConfig(before, false)
@@ -76,7 +95,9 @@ function changes(isInstalled: boolean): { path: string; before: string | undefin
   return files.filter(({ before, after }) => before !== after);
 }
 
-function replaceFile(path: string, text: string) {
+function replaceFile(path: string, text: string | undefined) {
+  if (text === undefined) return fs.rmSync(path);
+  fs.mkdirSync(dirname(path), { recursive: true });
   const target = fs.existsSync(path) ? fs.realpathSync(path) : path;
   const mode = fs.existsSync(target) ? fs.statSync(target).mode & 0o777 : 0o600;
   fs.writeFileSync(`${target}.new`, text, { mode });
@@ -85,7 +106,9 @@ function replaceFile(path: string, text: string) {
 
 /** The files that have a hook of the recorder. */
 export const installedFiles = () =>
-  [claudeFile(), geminiFile(), codexFile(), ...MANAGED].filter((path) => textIn(path)?.includes('sync --hook'));
+  [claudeFile(), geminiFile(), codexFile(), copilotFile(), opencodeFile(), ...MANAGED].filter((path) =>
+    textIn(path)?.includes('sync --hook'),
+  );
 
 /** Where an administrator of a machine sets what counts for all people. */
 const MANAGED = [

@@ -185,7 +185,7 @@ async function syncAll(options: Options) {
 const ENDED = 'ended';
 const HOOK_WAIT_MS = 10_000;
 
-/** The session of Claude Code that has ended, as its hook says on standard input. */
+/** The session of Claude Code or Copilot CLI that has ended, as its hook says on standard input. */
 async function endedSession(): Promise<string | undefined> {
   let text = '';
   const timer = setTimeout(() => process.stdin.destroy(), HOOK_WAIT_MS);
@@ -206,7 +206,7 @@ async function completeEnded(cursors: Cursors, { spool, waitMs }: Options) {
   while (fs.existsSync(now) || fs.existsSync(path)) {
     if (!fs.existsSync(now)) fs.renameSync(path, now);
     for (const id of new Set(fs.readFileSync(now, 'utf8').split('\n').filter(Boolean)))
-      await complete(cursors.sessionOf(`${id}.jsonl`), waitMs);
+      await complete(cursors.sessionOf(id), waitMs);
     fs.rmSync(now);
   }
 }

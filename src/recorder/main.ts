@@ -9,7 +9,7 @@
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
 //   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI, pi and Cline CLI have left on this machine, after a question
-//   node record.mjs install                              lets Claude Code, Codex and Gemini CLI call `sync` at the end of each turn; `uninstall` undoes it
+//   node record.mjs install                              lets Claude Code, Codex, Gemini CLI, Copilot CLI and OpenCode call `sync` after each turn; `uninstall` undoes it
 //   node record.mjs install --print managed --at PATH    prints what an administrator puts on all machines, where the recorder is at PATH; each person then runs `login`
 //   node record.mjs pull SESSION                         writes the files of a session of Claude Code or Codex to this machine, and says how to go on with it here; without SESSION it lists the last ones of this project
 //   node record.mjs status                               says whether the hooks record, and ends with 1 if not

@@ -354,6 +354,34 @@ test('the end of a session of Claude Code completes its session once all of it i
   await shows('inProgress', claudeTranscript.length);
 });
 
+test('install adds a plugin to OpenCode and hooks to Copilot CLI, as files of its own, which both run', async () => {
+  await mkdir(join(home, '.copilot'));
+  await mkdir(join(home, '.config', 'opencode'), { recursive: true });
+  await record('install', '--yes');
+  const [hooks, plugin] = [
+    join(home, '.copilot/hooks/workspace-recorder.json'),
+    join(home, '.config/opencode/plugins/workspace-recorder.js'),
+  ];
+  const written = JSON.parse(await readFile(hooks, 'utf8')) as { hooks: Record<string, [{ bash: string }]> };
+  await cp(plugin, join(home, 'plugin.mjs'));
+  const idle = `import('./plugin.mjs').then(async (it) => (await it.WorkspaceRecorder()).event({ event: { type: 'session.idle' } }))`;
+  const event = { hook_event_name: 'SessionEnd', session_id: 'c1' };
+  const say = (file: string, text: string) => ({ type: 'user.message', id: file, data: { content: text } });
+  await leave('.copilot/session-state/c1/events.jsonl', [say('1', 'Fix it')]);
+  const env = { HOME: home };
+  const hook = start(['sh', '-c', written.hooks['SessionEnd']?.[0].bash.replace('nice -n 19', '') ?? ''], env);
+  hook.child.stdin.end(JSON.stringify(event));
+  expect(await hook.exited).toBe(0);
+  const states = async () => (await sessions()).map(({ title, state }) => [title, state.current]);
+  await expect.poll(states, { interval: 200 }).toEqual([['Fix it', 'completed']]);
+  await leave('.copilot/session-state/c2/events.jsonl', [say('2', 'Go on')]);
+  expect(await start([process.execPath, '-e', idle], env, { cwd: home }).exited).toBe(0);
+  await expect.poll(states, { interval: 200 }).toContainEqual(['Go on', 'inProgress']);
+  expect(await record('status')).toMatchObject({ stderr: expect.stringContaining(`${hooks} and ${plugin}`) });
+  await record('uninstall', '--yes');
+  expect([await readdir(join(hooks, '..')), await readdir(join(plugin, '..'))]).toEqual([[], []]);
+});
+
 test('install adds hooks to Gemini CLI, and prints managed settings without a key, whose hooks keep nothing before a login', async () => {
   const settings = await leave('.gemini/settings.json', [{ theme: 'dark' }]);
   await record('install', '--yes');
