@@ -196,6 +196,9 @@ const SessionEntrySchema = defineEntity({
       where: 'subagent_id is not null',
     },
     { name: 'session_entry_call_index', properties: ['sessionId', 'callId'], where: 'call_id is not null' },
+    { name: 'session_entry_turn_index', properties: ['sessionId', 'turn', 'id'] },
+    { name: 'session_entry_failed_index', properties: ['sessionId', 'id'], where: 'is_failed' },
+    { name: 'session_entry_closed_index', properties: ['sessionId', 'closedWith'], where: 'closed_with is not null' },
   ],
 });
 

@@ -57,8 +57,7 @@ export async function changedEntries(
   if (superseded !== head.superseded && head.isComplete)
     return supersededEntries(context, { sessionId, seen, filter }, head);
   const seenAt = (lastEventId: number) => ({ ...seen, lastEventId });
-  const order = sql`n.last_event_id, n.id`;
-  const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number) =>
+  const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number, order = sql`n.last_event_id, n.id`) =>
     readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter, order });
   const { rows, isCut } = await changedBy(sql<SqlBool>`n.last_event_id > ${after}::bigint`, MAX_ENTRIES + 1);
   const last = rows.at(-1)?.lastEventId ?? after;
@@ -75,7 +74,8 @@ export async function changedEntries(
   // Those that only an end of the session has changed are sent once more.
   const { isClosed: isEnded, lastId } = head;
   const isClosedSince = sql<SqlBool>`n.closed_with > ${closedId}::bigint and n.last_event_id <= ${after}::bigint`;
-  const closed = head.closedId > closedId ? (await changedBy(isClosedSince, MAX_TOGETHER)).rows : [];
+  const closed =
+    head.closedId > closedId ? (await changedBy(isClosedSince, MAX_TOGETHER, sql`n.closed_with, n.id`)).rows : [];
   const now = { ...seenAt(Math.max(after, lastId)), closedId: Math.max(closedId, head.closedId) };
   return { entries: [...rows, ...closed], removed: [], seen: now, hasMore: false, isEnded };
 }

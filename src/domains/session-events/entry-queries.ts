@@ -15,8 +15,7 @@ import { type EntryContent, contentOf } from './entry-content.ts';
 import { kindOf } from './event-kind.ts';
 import type { SessionEventTables } from './entity.ts';
 import { BEHIND, OF_SESSION, readFolded } from './fold-store.ts';
-import { MAX_ENTRIES, MAX_PAGE, type SessionEntryFilter } from './input.ts';
-import { EVENT_ORDERINGS, type SessionEventRow, selectedOfEvents } from './queries.ts';
+import { MAX_ENTRIES, type SessionEntryFilter } from './input.ts';
 import { hasPhrases } from './search-windows.ts';
 
 /** Reads entries, with their texts: one statement for the pages of all sessions, after what is left was folded. */
@@ -74,17 +73,25 @@ const CONTENTS = sql<
   from unnest(n.parts + ${outputOf}) as r cross join lateral (select o.id, o.provider, o.event_data from session_event o
     where o.session_id = n.session_id and o.organization_id = n.organization_id and o.id >= lower(r) and o.id < upper(r) offset 0) as e)`;
 
+/** The first entry of these turns. An entry that has lost its first events can follow later turns. */
+const firstOf = (turn: number) => sql`(select case when exists (select from session_fold f
+    where f.session_id = s.id and f.organization_id = s.organization_id and f.pruned_until > 0) then 0 else (select min(t.id) from (select t.id
+    from session_entry t where t.session_id = s.id and t.organization_id = s.organization_id and t.turn >= ${turn}::int
+    order by t.turn, t.id limit 1) as t) end)`;
+
 type Conditions = {
   readonly [Name in keyof Required<SessionEntryFilter>]: (
     given: NonNullable<SessionEntryFilter[Name]>,
+    filter: SessionEntryFilter,
   ) => RawBuilder<SqlBool>;
 };
 const CONDITIONS: Conditions = {
   kinds: (given) => sql`n.kind = any(${listOf('text', given)})`,
-  isFailed: (given) => sql`n.is_failed = ${given}::boolean`,
+  isFailed: (given) => (given ? sql`n.is_failed` : sql`not n.is_failed`),
   toolNames: (given) => sql`n.tool_name = any(${listOf('text', given)})`,
   subagentIds: (given) => sql`n.subagent_id = any(${listOf('text', given)})`,
-  turnFrom: (given) => sql`n.turn >= ${given}::int`,
+  turnFrom: (given, { turnBefore }) =>
+    turnBefore === given + 1 ? sql`n.turn = ${given}::int` : sql`n.turn >= ${given}::int and n.id >= ${firstOf(given)}`,
   turnBefore: (given) => sql`n.turn < ${given}::int`,
   // Of the session alone, so that its texts are searched once and not for each entry.
   search: (given) =>
@@ -109,7 +116,7 @@ function entriesOf(filter: SessionEntryFilter, isMore: RawBuilder<SqlBool> = sql
   for (const [name, condition] of Object.entries(CONDITIONS)) {
     const given = filter[name as keyof SessionEntryFilter];
     // Each condition takes the value of its name.
-    if (given != null) found = found.where((condition as (given: unknown) => RawBuilder<SqlBool>)(given));
+    if (given != null) found = found.where((condition as (...given: unknown[]) => RawBuilder<SqlBool>)(given, filter));
   }
   return found;
 }
@@ -261,7 +268,7 @@ export async function findRows(context: OperationContext, wanted: Omit<Wanted, '
 }
 
 /** The rows of these places. */
-function rowsAt(places: readonly EntryPlace[]) {
+export function rowsAt(places: readonly EntryPlace[]) {
   const sessionIds = places.map(({ sessionId }) => sessionId);
   const ids = places.map(({ id }) => id);
   return unnested(sessionIds, listOf('bigint', ids));
@@ -340,55 +347,5 @@ export function turnsOf(context: OperationContext): LoadBatch<SessionId, number>
       .select(sql<number | null>`(f.memory::json ->> 'turn')::int`.as('turns'));
     const { rows } = await readFolded(context, async (reader) => ({ rows: await reader.all(query) }));
     return new Map(rows.map(({ ownSessionId, turns }) => [ownSessionId, turns ?? 0]));
-  };
-}
-
-/** The entries with these keys, each `session:entry`, in sessions that the caller can read. */
-function entriesAt(context: OperationContext, keys: readonly string[]) {
-  const places = keys
-    .map((key) => key.split(':'))
-    .map(([sessionId, id]) => ({ sessionId: sessionId as SessionId, id: Number(id) }));
-  return db
-    .selectFrom(rowsAt(places).as<'k'>(sql`k(session_id, id)`))
-    .innerJoin('session as s', (join) => join.on(sql<SqlBool>`s.id = k.session_id`))
-    .innerJoin('session_entry as n', (join) =>
-      join.on(sql<SqlBool>`n.session_id = s.id and n.organization_id = s.organization_id and n.id = k.id`),
-    )
-    .where(within(readableBy(callerOf(context.actor)), 's'))
-    .select(sql<string>`concat(k.session_id, ':', k.id)`.as('key'));
-}
-
-/** The events of entries, by `session:entry`. */
-export function pagesOfEntryEvents(
-  context: OperationContext,
-  page: PageArguments,
-): LoadBatch<string, Page<SessionEventRow>> {
-  requireAccess(context.actor, READ_SESSIONS);
-  const plan = new PagePlan<SessionEventRow>(EVENT_ORDERINGS.ASC, page, MAX_PAGE);
-  const paged = plan.apply(
-    db
-      .selectFrom('session_event as e')
-      .where('e.session_id', '=', sql<SessionId>`n.session_id`)
-      .where('e.organization_id', '=', sql<never>`n.organization_id`)
-      .where(sql<SqlBool>`e.id >= lower(n.events) and e.id < upper(n.events) and n.events @> e.id`)
-      .select(selectedOfEvents(context.sql.isTransaction)),
-  );
-  const read = (left: readonly string[]) =>
-    context.sql.page(
-      entriesAt(context, left)
-        .innerJoinLateral(sql<object>`${paged}`.as<'page'>(sql`page`), (join) => join.onTrue())
-        .select(sql`page.*` as never)
-        .$castTo<SessionEventRow & { readonly key: string }>(),
-      { isJson: true },
-    );
-  return (keys) => pagesByParent(plan, keys, { read, parentOf: ({ key }) => key });
-}
-
-/** How many events each entry has. */
-export function countsOfEntryEvents(context: OperationContext): LoadBatch<string, number> {
-  return async (keys) => {
-    const size = sql<number>`(select sum(upper(r) - lower(r))::float8 from unnest(n.events) as r)`;
-    const rows = await context.sql.all(entriesAt(context, keys).select(size.as('count')));
-    return new Map(rows.map(({ key, count }) => [key, count]));
   };
 }

@@ -13,18 +13,17 @@ import { SessionType } from '../../sessions/graphql/types.ts';
 import { READ_SESSIONS, type SessionRow, sessionNotFound } from '../../sessions/public.ts';
 import { purposeOf } from '../outline.ts';
 import { ENTRY_KINDS, type EntryKind } from '../entry-fold.ts';
+import { countsOfEntryEvents, pagesOfEntryEvents } from '../entry-events.ts';
 import {
   type EntryOwner,
   type EntryRow,
   countsOfEntries,
-  countsOfEntryEvents,
   findCalls,
   findEntries,
   findSubagents,
   ownerKey,
   ownerOf,
   pagesOfEntries,
-  pagesOfEntryEvents,
   turnsOf,
 } from '../entry-queries.ts';
 import { type EntryBatch, type TailedEntries, tailSessionEntries } from '../entry-tail.ts';
