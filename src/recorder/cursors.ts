@@ -12,6 +12,8 @@ export interface Cursor {
   lines?: number;
   /** The hash of the last line, as the gateway has it. */
   mark?: string | undefined;
+  /** The end of the next line, which must be known: if it is not, the file has another beginning. */
+  probe?: number | undefined;
   size?: number;
   mtimeMs?: number;
   session?: string;

@@ -25,6 +25,7 @@ export interface Answer {
   /** What has arrived of its transcript; undefined of a gateway of 1.0. */
   readonly files?: readonly ArrivedFile[];
   readonly events?: number;
+  readonly repeatedLines?: number;
 }
 
 function filesIn(text: string): readonly ArrivedFile[] | undefined {

@@ -6,7 +6,7 @@ import { SEND_EVERY_MS } from './limits.ts';
 import type { Cursor, Cursors, Pending } from './cursors.ts';
 import { describe, titleIn } from './description.ts';
 import { type ArrivedFile, Problem, Refusal } from './failures.ts';
-import { ensureSession, isConflict, post, postJson } from './gateway.ts';
+import { type Answer, ensureSession, isConflict, post, postJson } from './gateway.ts';
 import { nextBatch } from './spool.ts';
 import { linesIn, placeAfter, type Source, sourceOf } from './transcript-source.ts';
 import type { Transcript } from './transcript-files.ts';
@@ -42,10 +42,12 @@ export async function sendAll(
   };
   const { pending } = cursors;
   if (pending)
-    await unlessDeleted(cursors, pending.path, () => send(cursors, pending, options)).catch((error) => {
-      // The lines are sent again with the others of the file.
-      if (!(error instanceof Refusal) || cursors.pending) throw error;
-    });
+    await unlessDeleted(cursors, pending.path, async () => void (await send(cursors, pending, options))).catch(
+      (error) => {
+        // The lines are sent again with the others of the file.
+        if (!(error instanceof Refusal) || cursors.pending) throw error;
+      },
+    );
   for (const transcript of transcripts) {
     try {
       await sendTranscript(transcript, cursors, options, progress);
@@ -196,29 +198,31 @@ export async function tellForms(
 /** The place after the lines of the file that have arrived; the beginning if the file has others. */
 function placeOf({ transcript, source }: Sending, files: readonly ArrivedFile[]) {
   const arrived = files.find(({ name }) => name === transcript.name);
-  return placeAfter(source, arrived) ?? { end: 0, start: 0, lines: 0, mark: undefined };
+  return placeAfter(source, arrived) ?? BEGINNING;
 }
+
+const BEGINNING = { end: 0, start: 0, lines: 0, mark: undefined };
 
 async function sendLines(sending: Sending, begun: Cursor): Promise<Cursor> {
   const { transcript, cursors, options, progress, source, isIdle } = sending;
   const { path, name, format, subagent } = transcript;
   let [cursor, asked] = [begun, 0];
-  for (let next; (next = nextBatch(source.read, cursor.end, undefined, isIdle));) {
-    const { session = '', lines = 0, end: from } = cursor;
+  for (let next; (next = nextBatch(source.read, cursor.end, cursor.probe, isIdle));) {
+    const { session = '', lines = 0, end: from, probe } = cursor;
     const { count, mark, last } = linesIn(next.lines);
     const place = `?file=${encodeURIComponent(name)}&fromLine=${lines + 1}`;
     const type = typeWith({ format, map: options.map, subagent });
     // Without a line break at its end, which could be one byte too much. A blank line alone has nothing else.
     const body = next.lines.at(-1) === 10 && next.lines.length > 1 ? next.lines.subarray(0, -1) : next.lines;
-    const files = await sendPlaced(cursors, { path, session, place, type, body }, options);
-    if (files) {
+    const { files, repeatedLines } = await sendPlaced(cursors, { path, session, place, type, body }, options);
+    if (files || (probe !== undefined && repeatedLines === 0)) {
       // Another machine has sent another state of the file meanwhile.
       if ((asked += 1) > MAX_ASKED) throw new Problem(`others send other states of ${path}`);
-      cursor = Object.assign(cursor, placeOf(sending, files));
+      cursor = Object.assign(cursor, { probe: undefined }, files ? placeOf(sending, files) : BEGINNING);
       continue;
     }
     const start = next.end - next.lines.length + last;
-    cursor = { ...cursor, end: next.end, start, lines: lines + count, mark };
+    cursor = { ...cursor, end: next.end, start, lines: lines + count, mark, probe: undefined };
     cursor = await renamed(transcript, cursor, next.lines, options);
     cursors.set(path, cursor);
     progress(next.end - from);
@@ -226,17 +230,16 @@ async function sendLines(sending: Sending, begun: Cursor): Promise<Cursor> {
   return cursor;
 }
 
-/** @returns what has arrived, if lines before these are missing */
+/** @returns in `files` what has arrived, if lines before these are missing */
 async function sendPlaced(
   cursors: Cursors,
   pending: Pending,
   options: SendingOptions,
-): Promise<readonly ArrivedFile[] | undefined> {
+): Promise<Pick<Answer, 'files' | 'repeatedLines'>> {
   try {
-    await send(cursors, pending, options, true);
-    return undefined;
+    return await send(cursors, pending, options, true);
   } catch (error) {
-    if (error instanceof Refusal && error.files) return error.files;
+    if (error instanceof Refusal && error.files) return error;
     throw error;
   }
 }
@@ -260,8 +263,9 @@ async function send(cursors: Cursors, pending: Pending, { waitMs }: SendingOptio
       return append();
     });
   try {
-    await patiently(waitMs, request);
+    const answer = await patiently(waitMs, request);
     cursors.drop();
+    return answer;
   } catch (error) {
     // It would be refused again, but with another key.
     if (error instanceof Refusal && error.status !== 401 && error.status !== 403) cursors.drop();

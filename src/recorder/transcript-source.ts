@@ -55,7 +55,13 @@ export function linesIn(bytes: Buffer) {
   };
 }
 
-/** The place after so many lines; undefined if the file has fewer, or another line there. It is read as it is sent. */
+/** What no other line has, also none that another machine has written there. */
+const NAMED = /"(?:uuid|timestamp|id)":/;
+
+/**
+ * The place after so many lines; undefined if the file has fewer, or another line there. It is read as it is sent. Where that line could be the same
+ * in another state of the file, the place is before the last one that could not.
+ */
 export function placeAfter({ read, isGrown }: Source, arrived: ArrivedFile | undefined) {
   if (!arrived || !isGrown) return undefined;
   let [at, lines] = [0, 0];
@@ -70,9 +76,14 @@ export function placeAfter({ read, isGrown }: Source, arrived: ArrivedFile | und
     const { last, mark } = linesIn(bytes);
     // A line that is sent shorter is alone in its batch.
     const end = count === wanted ? next.end : at + bytes.length;
-    return mark === arrived.mark
-      ? { end, start: count === wanted ? next.end - next.lines.length + last : at + last, lines: arrived.lines, mark }
-      : undefined;
+    if (mark !== arrived.mark) return undefined;
+    if (!NAMED.test(bytes.toString('utf8', last))) return placeBefore(bytes, at, lines);
+    return {
+      end,
+      start: count === wanted ? next.end - next.lines.length + last : at + last,
+      lines: arrived.lines,
+      mark,
+    };
   }
   return undefined;
 }
@@ -82,4 +93,13 @@ function firstOf(bytes: Buffer, count: number) {
   let end = 0;
   for (let line = 0; line < count; line += 1) end = bytes.indexOf(10, end) + 1 || bytes.length;
   return bytes.subarray(0, end);
+}
+
+/** The place before the last named line. */
+function placeBefore(bytes: Buffer, at: number, before: number) {
+  const texts = bytes.toString('latin1').split('\n');
+  const lines = texts.findLastIndex((text) => NAMED.test(text));
+  const end = at + texts.slice(0, lines).reduce((sum, { length }) => sum + length + 1, 0);
+  const probe = end + (texts[lines]?.length ?? 0) + 1;
+  return lines === -1 ? undefined : { end, start: end, lines: before + lines, mark: undefined, probe };
 }

@@ -87,6 +87,47 @@ test('a session of Claude Code goes on in another home and folder: one session, 
   expect(await readFile(file, 'utf8')).toBe(expected.replace(SECRET, '[redacted]') + more('c') + more('d'));
 });
 
+test('a session of Claude Code that goes on in two homes without a pull: each line once, no tokens and no cost twice', async () => {
+  const id = await recordClaude();
+  const answered = (uuid: string, tokens: number) => {
+    const usage = { input_tokens: 100, output_tokens: 10 };
+    const message = { id: `m-${uuid}`, role: 'assistant', model: 'x', content: [], usage };
+    const modelUsage = { x: { inputTokens: tokens, outputTokens: tokens / 10, costUSD: tokens / 1e4 } };
+    return [
+      { type: 'assistant', uuid, message },
+      { type: 'cost-state', totalCostUSD: tokens / 1e4, modelUsage },
+    ];
+  };
+  const files = homes.map(({ home, project }) => join(home, '.claude/projects', folderOf(project), `${ID}.jsonl`));
+  await mkdir(join(files[1] ?? '', '..'), { recursive: true });
+  await writeFile(files[1] ?? '', textOf(claudeLines(homes[0]?.project ?? '')));
+  for (const [at, uuid, tokens] of [
+    [0, 'c', 100],
+    [1, 'd', 100],
+    [0, 'e', 200],
+    [1, 'f', 200],
+    [1, 'g', 300],
+    [0, 'h', 300],
+  ] as const) {
+    await appendFile(files[at] ?? '', textOf(answered(uuid, tokens)));
+    expect(await record(at, ['sync'])).toMatchObject({ code: 0 });
+  }
+  expect(await sessions()).toHaveLength(1);
+  const stored = (await linesOf(gateway, account.key, id)).filter((line) => line.includes('uuid'));
+  expect(stored.map((line) => (JSON.parse(line) as { uuid: string }).uuid)).toEqual([
+    'a',
+    'b',
+    'c',
+    'd',
+    'e',
+    'f',
+    'g',
+    'h',
+  ]);
+  const { body } = await gateway.rest<object>('GET', `/v1/sessions/${id}/usage`, { key: account.key });
+  expect(body).toMatchObject({ inputTokens: 600, outputTokens: 60, costUsd: 0.03 });
+});
+
 test("somebody else's session goes on as one of one's own, and stays as it is", async () => {
   const id = await recordClaude('--public');
   const { home = '', project = '' } = homes[1] ?? {};
