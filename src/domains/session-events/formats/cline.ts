@@ -77,6 +77,7 @@ const contentEnd: Read = (event, memory) => {
     : [];
   const { content, isError = event['isError'] } = objectOf(output);
   const error = errorText(event['error']) ?? errorText(results.find((each) => each['success'] === false)?.['error']);
+  const [, code] = /^Command exited with code (-?\d{1,10})$/.exec(error ?? '') ?? [];
   const hasFailed = error !== undefined || isError === true || results.some((each) => each['success'] === false);
   return [
     {
@@ -86,6 +87,7 @@ const contentEnd: Read = (event, memory) => {
         output: contentText(
           results.length > 0 ? results.map((each) => contentText(each['result'])).join('\n') : (content ?? output),
         ),
+        ...(code !== undefined && { exitCode: Number(code) }),
         ...(hasFailed && { error: error ?? 'the call failed' }),
       },
     },

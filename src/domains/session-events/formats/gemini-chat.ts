@@ -72,6 +72,9 @@ const tokensOf = ({ input, output, thoughts, cached }: JsonObject) => ({
   cachedInputTokens: amountOf(cached),
 });
 
+/** After its output the tool says how the command has ended. */
+const MAX_TAIL = 200;
+
 const ENDED: ReadonlySet<unknown> = new Set(['success', 'error', 'cancelled']);
 
 function callOf(each: JsonObject, memory: FormatMemory): readonly Draft[] {
@@ -88,8 +91,12 @@ function callOf(each: JsonObject, memory: FormatMemory): readonly Draft[] {
   );
   const output = responses.map((response) => contentText(response['output'] ?? response['error'])).join('\n');
   const error = responses.map((response) => errorText(response['error'])).find((text) => text !== undefined);
-  const hasFailed = each['status'] !== 'success' || error !== undefined;
-  return [...begun, toolEnd({ itemId: id, toolName: name, output, error: hasFailed && (error ?? CALL_FAILED) })];
+  // A command that fails is a success of its call.
+  const [, code] = (name === 'run_shell_command' && /^Exit Code: (-?\d{1,10})$/m.exec(output.slice(-MAX_TAIL))) || [];
+  const exitCode = code === undefined ? undefined : Number(code);
+  const hasFailed = each['status'] !== 'success' || error !== undefined || (exitCode ?? 0) !== 0;
+  const reason = error ?? (exitCode ? `the command ended with code ${exitCode}` : CALL_FAILED);
+  return [...begun, toolEnd({ itemId: id, toolName: name, output, exitCode, error: hasFailed && reason })];
 }
 
 const noted: Convert = (line) => [

@@ -90,6 +90,8 @@ test('gemini-chat: a message that is written three times is there once, with its
     system | - | user
     assistant | c2 | gemini | run_shell_command | {"status":"running"} | "{\\"command\\":\\"ls\\"}" | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50}
     tool | c2 | run_shell_command | {"status":"error","output":"","error":"the call failed"}
+    assistant | c3 | run_shell_command | {"status":"running"} | "{\\"command\\":\\"ls\\"}"
+    tool | c3 | run_shell_command | {"status":"error","output":"Output: bad\\nExit Code: 3\\nProcess Group PGID: 1","exitCode":3,"error":"the command ended with code 3"}
     system | - | error | "the quota is used up"
     "
   `);
