@@ -78,7 +78,6 @@ async function count(kind: Kind, gateway: CountedGateway, place: Place): Promise
       times: Math.ceil(kind.counted * STATEMENT_SHARE),
       isAlone: !kind.hasChanges,
       hasJobs: kind.runsJobs,
-      isFolded: kind.isFolded,
     };
     const figures = {
       allocated: heap.allocated / kind.counted,
@@ -123,16 +122,12 @@ interface Repeating {
   readonly isAlone: boolean;
   /** The statements of jobs would count, too. */
   readonly hasJobs: boolean | undefined;
-  /** The statements of the fold behind it do not count. */
-  readonly isFolded: boolean | undefined;
 }
-
-const OF_FOLD = /session_(?:fold|entry)/;
 
 async function readingsOf(
   gateway: CountedGateway,
   { databaseUrl }: Bench,
-  { repeat, times, isAlone, hasJobs, isFolded = false }: Repeating,
+  { repeat, times, isAlone, hasJobs }: Repeating,
 ): Promise<Pick<Figures, 'statements' | 'rows'>> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
@@ -147,7 +142,7 @@ async function readingsOf(
     const before = await rowsRead();
     const texts = await gateway.statementsOf(repeat(times));
     // Notifications of several requests are sent together, after a while.
-    const statements = texts.filter((text) => !text.includes('pg_notify') && !(isFolded && OF_FOLD.test(text)));
+    const statements = texts.filter((text) => !text.includes('pg_notify'));
     return {
       statements: hasJobs ? 0 : statements.length / times,
       rows: isAlone ? ((await rowsRead()) - before) / times : 0,

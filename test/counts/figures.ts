@@ -22,11 +22,6 @@ export const MAX_PROMOTED = 60;
 const TOLERANCE = 0.05;
 /** Jobs look for work by time: the faster a machine, the less of it counts to each delivery. */
 const TOLERANCE_BESIDE_JOBS = 0.1;
-/**
- * Entries are folded behind appends, at most once in 50 ms: the slower a machine, the fewer appends share a fold. Up to one for each append is
- * no fault. Only statements are counted apart from it.
- */
-const TOLERANCE_BEFORE_FOLD = 2;
 /** What is stored has so many functions, the largest first. */
 const STORED_FUNCTIONS = 25;
 const SHOWN_FUNCTIONS = 15;
@@ -35,14 +30,13 @@ const SHOWN_FUNCTIONS = 15;
 export function faultsOf(
   found: Figures,
   stored: StoredFigures | undefined,
-  { runsJobs = false, isFolded = false }: { readonly runsJobs?: boolean; readonly isFolded?: boolean } = {},
+  { runsJobs = false }: { readonly runsJobs?: boolean } = {},
 ): string[] {
   if (!stored) return ['no figures are stored'];
   const faults: string[] = [];
   for (const name of ['allocated', 'statements', 'rows'] as const) {
     const [before, now] = [stored[name], found[name]];
-    const isWithFold = isFolded && name !== 'statements';
-    const tolerance = isWithFold ? TOLERANCE_BEFORE_FOLD : runsJobs ? TOLERANCE_BESIDE_JOBS : TOLERANCE;
+    const tolerance = runsJobs ? TOLERANCE_BESIDE_JOBS : TOLERANCE;
     if (Math.abs(now - before) <= Math.max(before * tolerance, SMALLEST[name])) continue;
     faults.push(`${name}: ${shown(before)} → ${shown(now)} (${now > before ? 'more' : 'less: write the figures'})`);
   }

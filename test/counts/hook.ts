@@ -4,6 +4,8 @@ import { Session } from 'node:inspector/promises';
 import { createRequire } from 'node:module';
 import { GCProfiler, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { setTimeout } from 'node:timers/promises';
+import { Backlog } from '../../src/core/backlog.ts';
 import { allocationsOf } from './allocations.ts';
 
 /**
@@ -25,7 +27,8 @@ export interface Heap {
 }
 
 const commands: Record<Command, () => unknown> = {
-  startHeap() {
+  async startHeap() {
+    await holdFold();
     promoteSurvivors();
     profiler = new GCProfiler();
     usedBefore = getHeapStatistics().used_heap_size;
@@ -41,9 +44,11 @@ const commands: Record<Command, () => unknown> = {
       if (gcType === MINOR) promoted += oldBytes(afterGC) - oldBytes(beforeGC);
     }
     allocated += getHeapStatistics().used_heap_size - used;
+    releaseFold();
     return { allocated, promoted, collections: statistics.filter(({ gcType }) => gcType === MINOR).length };
   },
-  startStatements() {
+  async startStatements() {
+    await holdFold();
     statements.length = 0;
     subscribe(SENT, countStatement);
   },
@@ -52,12 +57,14 @@ const commands: Record<Command, () => unknown> = {
     unsubscribe(SENT, countStatement);
     // Not by the method of the gateway's own clients, which publishes it.
     for (const client of clients) await prototype.query.call(client, 'select pg_stat_force_next_flush()');
+    releaseFold();
     return statements;
   },
   startFunctions: () => sample(4096, { includeObjectsCollectedByMinorGC: true }),
   startSurvivors: () => sample(512, { includeObjectsCollectedByMinorGC: false }),
   async endFunctions() {
     promoteSurvivors();
+    releaseFold();
     const stopped = await session?.post('HeapProfiler.stopSampling');
     session?.disconnect();
     return stopped && allocationsOf(stopped.profile.head);
@@ -69,10 +76,34 @@ function promoteSurvivors(): void {
   for (let count = 0; count < 2; count += 1) collect({ type: 'minor' });
 }
 
+/** What folds entries behind appends, at a time of its own, waits while requests are counted. */
+async function holdFold(): Promise<void> {
+  while ([...backlogs].some((backlog) => backlog.next !== undefined)) await setTimeout(10);
+  held = [];
+}
+
+function releaseFold(): void {
+  const adds = held ?? [];
+  held = undefined;
+  for (const [backlog, id, count] of adds) backlog.add(id, count);
+}
+
+const backlogs = new Set<Backlog<unknown>>();
+let held: [Backlog<unknown>, unknown, number][] | undefined;
+const adding: { add: (this: Backlog<unknown>, ...given: [unknown, number]) => void } = Backlog.prototype;
+adding.add = new Proxy(adding.add, {
+  apply(add, backlog: Backlog<unknown>, [id, count]: [unknown, number]): void {
+    backlogs.add(backlog);
+    if (held) held.push([backlog, id, count]);
+    else Reflect.apply(add, backlog, [id, count]);
+  },
+});
+
 async function sample(
   samplingInterval: number,
   { includeObjectsCollectedByMinorGC }: { readonly includeObjectsCollectedByMinorGC: boolean },
 ): Promise<void> {
+  await holdFold();
   session = new Session();
   session.connect();
   await session.post('HeapProfiler.enable');

@@ -28,8 +28,6 @@ export interface Kind {
   readonly warmUp: number;
   readonly counted: number;
   readonly runsJobs?: boolean;
-  /** Whether entries are folded behind it. */
-  readonly isFolded?: boolean;
   /** Whether the other gateway makes changes meanwhile: rows are not counted then. */
   readonly hasChanges?: boolean;
   readonly open: (place: Place) => Promise<Repeated>;
@@ -63,22 +61,26 @@ export const KINDS: readonly Kind[] = [
     name: 'append of 1 event',
     warmUp: 500,
     counted: 300,
-    isFolded: true,
     open: requests(() => [appendOf(appendSession(0), 1)]),
   },
   {
     name: 'append of 1,000 events',
     warmUp: 60,
     counted: 20,
-    isFolded: true,
     open: requests(() => [appendOf(appendSession(1), 1_000)]),
+  },
+  {
+    name: 'append of 1,000 events and the page that folds them, half of both',
+    warmUp: 60,
+    counted: 40,
+    open: requests(() => [
+      { method: 'GET', path: `/v1/sessions/${appendSession(3)}/entries?limit=1` },
+      appendOf(appendSession(3), 1_000),
+    ]),
   },
   tool('tool call, address of the connection', 'search', ({ id }) => `/v1/mcp-connections/${id}/mcp`),
   tool('tool call, /v1/mcp', 'counted__search', () => '/v1/mcp'),
-  {
-    ...tool('tool call, address of a session', 'counted__search', ({ sessionId }) => `/v1/sessions/${sessionId}/mcp`),
-    isFolded: true,
-  },
+  tool('tool call, address of a session', 'counted__search', ({ sessionId }) => `/v1/sessions/${sessionId}/mcp`),
   { name: 'live tail, an event', warmUp: 400, counted: 200, hasChanges: true, open: openTail },
   { name: 'WebSocket, a query', warmUp: 800, counted: 600, open: openSocket },
   { name: 'webhook, a delivery', warmUp: 300, counted: 200, runsJobs: true, hasChanges: true, open: openWebhook },
