@@ -78,8 +78,9 @@ export async function drive(
   };
 }
 
-function prepared({ method, path, body }: WorkRequest, key = ''): autocannon.Request {
-  return { method, path, headers: headersFor(key, body), ...(body !== undefined && { body }) };
+function prepared({ method, path, body, accept }: WorkRequest, key = ''): autocannon.Request {
+  const headers = { ...headersFor(key, body), ...(accept !== undefined && { accept }) };
+  return { method, path, headers, ...(body !== undefined && { body }) };
 }
 
 /** The headers of every request. */

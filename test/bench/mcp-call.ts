@@ -32,7 +32,8 @@ export async function mcpWork(bench: Bench, gateway: Target): Promise<Work> {
   return { name: MCP_CALL, target: 0.7, keys, requests };
 }
 
-async function connect({ key, mcpServer }: Bench, { url }: Target): Promise<string> {
+/** The id of a new connection to the MCP server. */
+export async function connect({ key, mcpServer }: Bench, { url }: Target): Promise<string> {
   const text = JSON.stringify({ name: randomUUID(), serverUrl: `${mcpServer.url}/mcp` });
   const headers = headersFor(key, text);
   const answer = await send(`${url}/v1/mcp-connections`, { method: 'POST', headers, body: text });

@@ -1,28 +1,48 @@
 import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 
-/** An MCP server that answers each call of a tool with the same small result, so that what is before it is measured. */
+/**
+ * An MCP server whose tool answers with the words that it was asked for and nothing else, so that what is before it is measured: over HTTP,
+ * or with `--stdio` over its standard input and output.
+ */
 
-const INITIALIZED = {
-  protocolVersion: '2025-11-25',
-  capabilities: { tools: {} },
-  serverInfo: { name: 'b', version: '1' },
-};
-const CALLED = { content: [{ type: 'text', text: '2 issues' }], structuredContent: { count: 2 } };
+const INITIALIZED = { capabilities: { tools: {} }, serverInfo: { name: 'b', version: '1' } };
+const SEARCH = { name: 'search', inputSchema: { type: 'object', properties: { query: { type: 'string' } } } };
 
-const server = createServer((request, response) => {
-  void text(request).then((body) => {
-    if (request.method !== 'POST') return response.writeHead(405, { Allow: 'POST' }).end();
-    const { id, method } = JSON.parse(body) as { id?: number; method: string };
-    if (id === undefined) return response.writeHead(202).end();
-    if (method === 'server/discover') return response.writeHead(400).end();
-    const result = method === 'initialize' ? INITIALIZED : CALLED;
-    response.writeHead(200, { 'Content-Type': 'application/json' });
-    return response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+interface Message {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly protocolVersion?: string; readonly arguments?: { readonly query?: string } };
+}
+
+function resultOf({ method, params }: Message): object {
+  if (method === 'initialize') return { ...INITIALIZED, protocolVersion: params?.protocolVersion ?? '2025-11-25' };
+  if (method === 'tools/list') return { tools: [SEARCH] };
+  const query = params?.arguments?.query ?? '';
+  return { content: [{ type: 'text', text: `2 issues with ${query}` }], structuredContent: { count: 2 } };
+}
+
+const answerTo = (message: Message) => JSON.stringify({ jsonrpc: '2.0', id: message.id, result: resultOf(message) });
+
+if (process.argv.includes('--stdio')) {
+  createInterface(process.stdin).on('line', (line) => {
+    const message = JSON.parse(line) as Message;
+    if (message.id !== undefined) process.stdout.write(`${answerTo(message)}\n`);
   });
-});
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address();
-  if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
-});
+} else {
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      if (request.method !== 'POST') return response.writeHead(405, { Allow: 'POST' }).end();
+      const message = JSON.parse(body) as Message;
+      if (message.id === undefined) return response.writeHead(202).end();
+      if (message.method === 'server/discover') return response.writeHead(400).end();
+      return response.writeHead(200, { 'Content-Type': 'application/json' }).end(answerTo(message));
+    });
+  });
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
+  });
+}
 process.on('SIGTERM', () => process.exit(0));

@@ -43,20 +43,12 @@ export async function measureWork(
   const load: Load = { requests, keys, connections: pace.connections, seconds: pace.seconds };
   const oldRequests = old && (await knownTo(old, work));
   const sides: Side[] = [
-    { target: baseline, load, rounds: [] },
-    { target: gateway, load, rounds: [] },
-    ...(old && oldRequests
-      ? [{ target: old.target, load: { ...load, requests: oldRequests, keys: [old.key] }, rounds: [] }]
-      : []),
+    { target: baseline, load },
+    { target: gateway, load },
+    ...(old && oldRequests ? [{ target: old.target, load: { ...load, requests: oldRequests, keys: [old.key] } }] : []),
   ];
-  for (const side of sides) await drive(side.target, { ...side.load, seconds: pace.warmUpSeconds });
-  for (let round = 0; round < pace.rounds; round += 1) {
-    // The order alternates, so that neither always runs after the other.
-    for (const side of round % 2 === 0 ? sides : sides.toReversed())
-      side.rounds.push(await drive(side.target, side.load));
-  }
+  const [ofBaseline = [], ofGateway = [], ofOld] = await measureSides(sides, pace);
   await requireEqualAnswers(work, baseline, gateway, key);
-  const [ofBaseline = [], ofGateway = [], ofOld] = sides.map(({ rounds }) => rounds);
   const ratios = ratiosOf(ofGateway, ofBaseline);
   return {
     name: work.name,
@@ -69,10 +61,21 @@ export async function measureWork(
   };
 }
 
-interface Side {
+export interface Side {
   readonly target: Target;
   readonly load: Load;
-  readonly rounds: Round[];
+}
+
+/** Warms all sides up, then measures them alternately. @returns the rounds of each side */
+export async function measureSides(sides: readonly Side[], pace: Pace): Promise<Round[][]> {
+  const measured = sides.map((side) => ({ ...side, rounds: new Array<Round>() }));
+  for (const { target, load } of measured) await drive(target, { ...load, seconds: pace.warmUpSeconds });
+  for (let round = 0; round < pace.rounds; round += 1) {
+    // The order alternates, so that none always runs after the same other one.
+    for (const side of round % 2 === 0 ? measured : measured.toReversed())
+      side.rounds.push(await drive(side.target, side.load));
+  }
+  return measured.map(({ rounds }) => rounds);
 }
 
 /** The requests per second of adjacent rounds, relative to the baseline, in ascending order. */
@@ -95,7 +98,7 @@ async function knownTo(
   return undefined;
 }
 
-function medians(rounds: readonly Round[]): Round {
+export function medians(rounds: readonly Round[]): Round {
   const of = (name: keyof Round) => median(rounds.map((round) => round[name]));
   return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), cpuMsPerRequest: of('cpuMsPerRequest') };
 }

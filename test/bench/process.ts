@@ -7,7 +7,7 @@ import { NODE_ENVIRONMENT } from '../support/processes/programs.ts';
 
 /** One of the servers, as a separate process. */
 export interface Target {
-  readonly name: 'baseline' | 'gateway' | 'old gateway' | 'MCP server';
+  readonly name: string;
   readonly url: string;
   readonly pid: number;
   /** Sends SIGTERM and waits for the end. */
@@ -15,13 +15,15 @@ export interface Target {
 }
 
 export interface TargetOptions {
-  readonly name: Target['name'];
+  readonly name: string;
   readonly command: readonly [file: string, ...args: string[]];
   readonly env: Readonly<Record<string, string>>;
   /** The working directory, if it is not the checkout. */
   readonly root?: string;
   /** The folder for the output file. */
   readonly directory: string;
+  /** Where it listens, if it does not print that. */
+  readonly url?: string;
 }
 
 const STARTING_MS = 60_000;
@@ -44,6 +46,7 @@ export async function startTarget({
   env,
   root = CHECKOUT,
   directory,
+  url,
 }: TargetOptions): Promise<Target> {
   if (isInterrupted) throw new Error('interrupted');
   const file = join(directory, `${name}-${(started += 1)}.log`);
@@ -57,7 +60,8 @@ export async function startTarget({
   running.add(child);
   child.once('exit', () => running.delete(child));
   try {
-    return { name, url: await addressIn(file, child), pid: child.pid ?? 0, stop: () => stop(child) };
+    const address = await (url === undefined ? addressIn(file, child) : answering(url, child));
+    return { name, url: address, pid: child.pid ?? 0, stop: () => stop(child) };
   } catch (error) {
     await stop(child);
     throw error;
@@ -70,6 +74,18 @@ async function addressIn(file: string, child: ChildProcess): Promise<string> {
     if (url) return url;
   }
   throw new Error(`it did not start:\n${await readFile(file, 'utf8')}`);
+}
+
+async function answering(url: string, child: ChildProcess): Promise<string> {
+  for (const deadline = Date.now() + STARTING_MS; Date.now() < deadline && child.exitCode === null; await delay(50))
+    if (
+      await fetch(url).then(
+        ({ body }) => body?.cancel().then(() => true),
+        () => false,
+      )
+    )
+      return url;
+  throw new Error(`nothing listens at ${url}`);
 }
 
 async function stop(child: ChildProcess): Promise<void> {

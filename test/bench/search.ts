@@ -11,8 +11,8 @@ import { convertLines } from '../../src/domains/session-events/line-converter.ts
 import { FormatMemory } from '../../src/domains/session-events/formats/format-memory.ts';
 import { issueKey } from '../support/processes/process.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
-import { random as seededRandom } from '../support/random.ts';
 import { median } from './drive.ts';
+import { textOf, wordOf } from './natural-texts.ts';
 import { startTarget } from './process.ts';
 
 const { values: options } = parseArgs({
@@ -23,20 +23,6 @@ const SESSIONS = Number(options.sessions);
 const EVENTS_EACH = EVENTS / SESSIONS;
 const SAMPLES = 7;
 const say = (line: string) => process.stdout.write(`${line}\n`);
-
-const random = seededRandom(20261127);
-
-/** A vocabulary of 50,000 words, of which the first are frequent and the last are rare, as in natural texts. */
-const SYLLABLES = 'ta re mi so la ko ne du fi ga pe shi to ru ba ve zo qui el an'.split(' ');
-const WORDS = Array.from({ length: 50_000 }, (_, rank) => {
-  let word = '';
-  for (let rest = rank + SYLLABLES.length; rest > 0; rest = Math.floor(rest / SYLLABLES.length))
-    word += SYLLABLES[rest % SYLLABLES.length];
-  return word;
-});
-const wordOf = (rank: number) => WORDS[rank] ?? '';
-const textOf = (length: number) =>
-  Array.from({ length }, () => wordOf(Math.floor(Math.exp(random() * Math.log(WORDS.length))) - 1)).join(' ');
 
 /** Words that are in one event of so many. */
 const MARKS = [EVENTS, EVENTS / 10, EVENTS / 100, EVENTS / 1000, 100, 10, 2].map((every) => ({

@@ -38,7 +38,7 @@ const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_time
 /** The pool size of both, which is the default of the gateway. */
 const POOL = 20;
 const BASELINE = join(import.meta.dirname, 'baseline.ts');
-const MCP_SERVER = join(import.meta.dirname, 'mcp-server.ts');
+export const MCP_SERVER = join(import.meta.dirname, 'mcp-server.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
 /** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */

@@ -5,6 +5,8 @@ export interface WorkRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
   readonly body?: string | Buffer<ArrayBuffer>;
+  /** `application/json` by default. */
+  readonly accept?: string;
 }
 
 export interface Work {
