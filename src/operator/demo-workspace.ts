@@ -1,14 +1,9 @@
 import { type Actor, SCOPES, hasAccess } from '../core/access.ts';
-import {
-  EVENT_DEFINITIONS,
-  createEventDefinition,
-  createEventDefinitionInput,
-} from '../domains/event-definitions/public.ts';
+import { EVENT_DEFINITIONS } from '../domains/event-definitions/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
-import { sendDemoOccurrences } from './demo-occurrences.ts';
-import { createDemoConnections, createDemoWebhook } from './demo-connections.ts';
+import { createDemoEvents } from './demo-events.ts';
+import { createDemoConnections } from './demo-connections.ts';
 import { type ContextAt, createDemoSessions } from './demo-sessions.ts';
-import DEMO from './demo.json' with { type: 'json' };
 import { type IssuedKey, issueKey } from './issue-key.ts';
 import { operationContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
@@ -19,7 +14,7 @@ const OWNER = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo' };
 const MEMBERS = ['ann@example.com', 'ben@example.com'];
 
 /**
- * Creates a demo workspace: a month of the work of five agents. Returns undefined if there is already an organization.
+ * Creates a demo workspace: two months of the work of five agents. Returns undefined if there is already an organization.
  * @param onFault called if the examples could not be created in full; the key works then, too. Without it that is an error.
  */
 export async function createDemoWorkspace(
@@ -46,16 +41,10 @@ async function createExamples(dependencies: Dependencies, owner: IssuedKey): Pro
     const actor = actorOf(people[person] ?? owner, organization);
     return operationContext(dependencies, actor, { requestId: 'demo' }).with({ now: () => at });
   };
-  const context = () => contextAt(0, now);
   // `DEFAULT_SUBSCRIPTION` may not include events.
-  if (hasAccess(context().actor, EVENT_DEFINITIONS)) {
-    for (const definition of DEMO.definitions)
-      await createEventDefinition(context(), createEventDefinitionInput.parse(definition));
-    await sendDemoOccurrences(contextAt, now);
-  }
+  if (hasAccess(contextAt(0, now).actor, EVENT_DEFINITIONS)) await createDemoEvents(contextAt, now);
   await createDemoSessions(contextAt, now, people.length);
-  await createDemoConnections(context());
-  await createDemoWebhook(contextAt, now);
+  await createDemoConnections(contextAt, now);
 }
 
 function actorOf({ keyId, userId, role }: IssuedKey, { id, number, subscriptions }: Organization): Actor {
@@ -63,7 +52,6 @@ function actorOf({ keyId, userId, role }: IssuedKey, { id, number, subscriptions
     keyId,
     userId,
     scopes: new Set(SCOPES),
-    // The unbound key is that of the administrator.
     organization: { id, number, role: role ?? 'admin', subscriptions },
     isOperator: true,
   };

@@ -88,7 +88,7 @@ test('a person signs in, finds what failed, reads why, shares the session and co
   await page.keyboard.press('Home');
   await page.locator('#event-1.wanted').waitFor();
   await page.keyboard.press('PageDown');
-  const call = page.locator('.item.wanted', { hasText: 'Bash' });
+  const call = page.locator('.item.wanted', { hasText: 'shell' });
   await call.waitFor();
   await focusIsAt(strip);
   await page.keyboard.press('Enter');

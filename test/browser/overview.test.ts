@@ -178,16 +178,16 @@ test('what needs a person is shown, and costs by agent, project, person and mode
   const needs = page.getByRole('region', { name: 'Needs a person' });
   await needs.getByRole('link', { name: 'Issue tracker' }).waitFor();
   await needs.getByRole('link', { name: 'https://hooks.example/gateway' }).waitFor();
-  for (const [by, first] of [
-    ['Project', 'Shop'],
-    ['Person', 'demo@example.com'],
-    ['Model', 'claude-opus-4-5'],
-    ['Agent', 'coder'],
+  for (const [by, first, shown] of [
+    ['Project', 'Shop', /^\$\d+\.\d\d, \d.* s$/],
+    ['Person', 'demo@example.com', /^\$\d+\.\d\d, \d.* s$/],
+    ['Model', 'claude-opus-4-5', /^\$\d+\.\d\d$/],
+    ['Agent', 'claude', /^\$\d+\.\d\d, \d.* s$/],
   ] as const) {
     await page.getByRole('button', { name: by, exact: true }).click();
     const row = page.getByRole('table', { name: `Costs by ${by.toLowerCase()}` }).getByRole('row', { name: first });
-    // What a session has cost and taken, also by model.
-    await row.getByText(/^\$\d+\.\d\d, \d.* s$/).waitFor();
+    // What a session has cost and taken. The files of Claude Code have the time of a turn without its model.
+    await row.getByText(shown).last().waitFor();
   }
   await page.getByRole('table', { name: 'Tools' }).getByText('WebFetch').waitFor();
   expect(problems).toEqual([]);

@@ -66,9 +66,9 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
   expect(data?.viewer.organization.sessions.nodes).toEqual([
     {
       state: { current: 'IN_PROGRESS' },
-      events: { nodes: [{ databaseId: 92, eventData: { type: 'tool_result' } }] },
+      events: { nodes: [{ databaseId: 23, eventData: { type: 'assistant' } }] },
     },
-    { state: { current: 'FAILED' }, events: { nodes: [{ databaseId: 4, eventData: { type: 'runner_error' } }] } },
+    { state: { current: 'FAILED' }, events: { nodes: [{ databaseId: 7, eventData: { type: 'event_msg' } }] } },
     { state: { current: 'QUEUED' }, events: { nodes: [] } },
   ]);
 });

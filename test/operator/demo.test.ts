@@ -6,7 +6,8 @@ import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 const DAY_MS = 86_400_000;
-const now = new Date('2026-03-20T15:00:00Z');
+/** The first day of a month. */
+const now = new Date('2026-06-01T15:00:00Z');
 let key: string;
 beforeAll(async () => {
   gateway.setClock(now);
@@ -19,9 +20,9 @@ const query = async <Row extends object>(text: string) => {
   return sql.query<Row>(text, [organization?.id]);
 };
 
-test('a month of sessions of five agents in three projects, some of which run, wait or have failed', async () => {
+test('two months of sessions of five agents in three projects, some of which run, wait or have failed', async () => {
   const [found] = await query(
-    `select count(*) between 180 and 240 as has_many, count(distinct agent)::int as agents, count(distinct project_id)::int as projects,
+    `select count(*) between 140 and 160 as has_many, count(distinct agent)::int as agents, count(distinct project_id)::int as projects,
        count(distinct creator_id)::int as creators, count(distinct date(created_at at time zone 'utc'))::int as days,
        count(*) filter (where state = 'queued')::int as waiting, count(*) filter (where state = 'inProgress')::int as running,
        count(*) filter (where state = 'failed') > 10 as fail, max(last_seen_at) <= '${now.toISOString()}' as is_past
@@ -32,7 +33,7 @@ test('a month of sessions of five agents in three projects, some of which run, w
     agents: 5,
     projects: 3,
     creators: 3,
-    days: 30,
+    days: 60,
     waiting: 2,
     running: 3,
     fail: true,
@@ -48,6 +49,24 @@ test('what runs has not reported its end, and the audit log says when the webhoo
          where w.organization_id = $1 and a.operation = 'createWebhook') as is_same_time`,
   );
   expect(found).toEqual({ ends: 0, is_same_time: true });
+});
+
+test('the month before has costs, and minutes are between the events of what runs, which has no transcript', async () => {
+  const [found] = await query(
+    `select (select sum(cost_usd) > 10 from usage_sum where organization_id = $1 and day >= '2026-05-01' and day < '2026-06-01') as has_costs,
+       max(e.created_at) - min(e.created_at) > interval '5 minutes' as takes_minutes, max(e.created_at) < '${now.toISOString()}' as is_past,
+       count(distinct e.created_at) > 15 as has_times, bool_or(s.source ? 'transcript') as has_transcript, count(distinct s.id)::int as sessions
+     from session_event e join session s on s.id = e.session_id and s.organization_id = e.organization_id
+     where e.organization_id = $1 and s.title = 'Fix the coupon total'`,
+  );
+  expect(found).toEqual({
+    has_costs: true,
+    takes_minutes: true,
+    is_past: true,
+    has_times: true,
+    has_transcript: false,
+    sessions: 1,
+  });
 });
 
 test('the sums of usage equal those of the sessions, on each day', async () => {
@@ -80,7 +99,7 @@ test('a session failed yesterday, a connection needs an authorization, a webhook
        mcpServers { nodes { name nextAction } }
        webhooks { nodes { isEnabled disabledReason deliveries(first: 10) { nodes { state } } } }
        eventViolations { nodes { reason property count } }
-       usageReport(from: "2026-02-19", until: "2026-03-21", groupBy: TOOL) { rows { key toolErrors } }
+       usageReport(from: "2026-05-01", until: "2026-06-01", groupBy: TOOL) { rows { key toolErrors } }
      } } }`,
     { from: new Date(now.getTime() - 2 * DAY_MS).toISOString() },
   );

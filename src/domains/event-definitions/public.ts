@@ -11,5 +11,10 @@ export { EVENT_DEFINITIONS, definitionsOf, requireEventDefinitions } from './pol
 export type { EventDefinitionRow } from './queries.ts';
 export { listEventTypes, requireEventDefinition } from './read-operations.ts';
 export { type SharedDefinition, shareDefinitions } from './row-locks.ts';
-export { requireMatchingProperty } from './tracking-plan.ts';
-export { MAX_PLANNED_DEFINITIONS, type PlannedDefinition, plannedDefinition } from './tracking-plan-input.ts';
+export { applyTrackingPlan, requireMatchingProperty } from './tracking-plan.ts';
+export {
+  MAX_PLANNED_DEFINITIONS,
+  type PlannedDefinition,
+  applyTrackingPlanInput,
+  plannedDefinition,
+} from './tracking-plan-input.ts';

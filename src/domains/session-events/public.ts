@@ -1,9 +1,9 @@
 // What other nouns, the gateway and the operator use of session events.
 
 export type { SessionEventTables } from './entity.ts';
-export { appendSessionEventsInput } from './input.ts';
+export { appendSessionEventsInput, appendSessionLinesInput } from './input.ts';
 export { findOperator, importSessionEvents } from './import.ts';
-export { appendSessionEvents } from './append-operations.ts';
+export { appendSessionEvents, appendSessionLines } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeSessions } from './purge.ts';
 export { redactedText } from './input.ts';

@@ -1,10 +1,12 @@
 // What other nouns, the gateway and the operator use of sessions.
 
+export { ensureSession } from './ensure-operation.ts';
 export { DeletedSession, PullRequest, Session, SessionStream, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export {
   type SessionFilter,
   createSessionInput,
+  ensureSessionInput,
   sessionReference,
   sessionReferences,
   recordPullRequestInput,
@@ -43,4 +45,3 @@ export { type UsageSumTables } from './usage-sum-entity.ts';
 export { type AddedSum, SUM_FIELDS, type SumField, sumsOfAppended, sumsToJson } from './usage-sums.ts';
 export { sessionDocument, usageDocument } from './documents.ts';
 export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from './vocabulary.ts';
-export { type PastEnd, type PastProject, endPastSessions, insertPastSessions } from './demo-sessions.ts';

@@ -173,7 +173,10 @@ function keptIn(differences: readonly Difference[]): string {
     .join('');
 }
 
-function inputOf({ properties, customMatchingId, ...event }: PlannedEvent, expectedUpdatedAt: string | undefined) {
+export function inputOf(
+  { properties, customMatchingId, ...event }: PlannedEvent,
+  expectedUpdatedAt: string | undefined,
+) {
   const { name, label, description, primaryObject, includeDefaultProperties } = event;
   return {
     name,
