@@ -37,7 +37,7 @@ test('an invited person without an account signs in with the provider, joins, an
   await page.getByRole('button', { name: 'Join the organization' }).click();
   await page.getByText(`You are now a member of ${organization}`).waitFor();
   await page.getByRole('link', { name: 'Continue to the console' }).click();
-  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
 
   await page.goto(new URL('/profile', url).href);
   await page.getByRole('table', { name: 'Identities' }).getByText(provider.issuer).waitFor();

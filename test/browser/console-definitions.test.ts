@@ -100,6 +100,7 @@ test.each(VIEWS)(
     await page.getByRole('button', { name: 'Add a property' }).click();
     await dialog(page).getByLabel('Label', { exact: true }).fill('Plan');
     await dialog(page).getByLabel('Type').selectOption('ENUMERATION');
+    await dialog(page).getByText('The value of an option, not its label.').waitFor();
     await dialog(page).getByLabel('Label of option 1').fill('Free');
     await dialog(page).getByRole('button', { name: 'Add an option' }).click();
     await dialog(page).getByLabel('Label of option 2').fill('Free');
@@ -125,6 +126,7 @@ test.each(VIEWS)(
 
     await row.getByRole('button', { name: 'Change type' }).click();
     await dialog(page).getByLabel('Type').selectOption('NUMBER');
+    await dialog(page).getByText('At most 15 digits, of which one is a decimal').waitFor();
     await dialog(page).getByRole('button', { name: 'Change type' }).click();
     await row.getByText('Number').waitFor();
 

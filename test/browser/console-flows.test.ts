@@ -144,7 +144,7 @@ test('the page of an event definition shows which occurrences were refused, by h
   const cells = await Promise.all(rows.map((row) => row.getByRole('cell').allTextContents()));
   expect(cells.map(([, ...rest]) => rest.map((text) => text.trim()))).toEqual([
     ['–', 'Unknown field', expect.any(String), '1'],
-    ['price', 'Bad format', expect.any(String), '2'],
+    ['price', 'Bad format At most 15 digits, of which one is a decimal: 12.5, not 12.55.', expect.any(String), '2'],
   ]);
   const times = await table.locator('time').evaluateAll((found) => found.map((time) => time.getAttribute('datetime')));
   expect(times).toEqual(['2026-03-01T11:00:00.000Z', '2026-03-01T10:00:00.000Z']);

@@ -70,7 +70,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }) {
       </div>
       <EventOccurrences definition={definition} />
       <h2 id="refused">Refused occurrences</h2>
-      <EventViolations definitionId={definition.id} />
+      <EventViolations definition={definition} />
     </PageFrame>
   );
 }

@@ -27,6 +27,24 @@ const NAMES: Readonly<Record<PropertyType, string>> = {
   DATETIME: 'Date and time',
   ENUMERATION: 'One of several options',
 };
+/** What occurrences may have, as the gateway checks it. */
+const RULES: Readonly<Record<PropertyType, string>> = {
+  STRING: 'At most 256 characters; 1,024 if the name contains url, referrer or link.',
+  NUMBER: 'At most 15 digits, of which one is a decimal: 12.5, not 12.55.',
+  BOOL: 'true or false.',
+  DATE: 'A day such as 2026-03-31, or midnight UTC as an ISO 8601 time or as a UNIX timestamp in milliseconds.',
+  DATETIME: 'An ISO 8601 time with Z or an offset, or a UNIX timestamp in milliseconds.',
+  ENUMERATION: 'The value of an option, not its label.',
+};
+const MAX_VALUES = 10;
+
+/** The rule for the values of a property, with the options that it has. */
+export function ruleOf({ type, options }: Pick<Property, 'type' | 'options'>): string {
+  if (options.length === 0) return RULES[type];
+  const values = options.slice(0, MAX_VALUES).map(({ value }) => value);
+  return `${RULES[type]} ${values.join(', ')}${options.length > MAX_VALUES ? ' …' : ''}`;
+}
+
 const TYPE_CHOICES = TYPES.map((type) => [type, `${NAMES[type]} (${wordsOf(type)})`] as const);
 
 const FIRST_TYPE: PropertyType = 'STRING';
@@ -54,7 +72,7 @@ export function AddProperty({ eventName, onDone, onClose }: EventProps) {
         label="Name"
         help="What programs send. Left empty, it is made from the label. It never changes."
       />
-      <SelectField name="type" label="Type" choices={TYPE_CHOICES} />
+      <SelectField name="type" label="Type" choices={TYPE_CHOICES} help={RULES[form.values.type]} />
       {form.values.type === 'ENUMERATION' && <OptionsField />}
       <TextField name="description" label="Description" rows={2} />
     </FormDialog>
@@ -112,7 +130,7 @@ export function ChangePropertyType({ eventName, property, onDone, onClose }: Pro
         The property is deleted and created again, in one step. Past occurrences keep their values; new ones must have
         the new type.
       </p>
-      <SelectField name="type" label={`Type, now ${NAMES[before]}`} choices={others} />
+      <SelectField name="type" label={`Type, now ${NAMES[before]}`} choices={others} help={RULES[form.values.type]} />
       {form.values.type === 'ENUMERATION' && <OptionsField />}
     </FormDialog>
   );

@@ -1,29 +1,34 @@
 import { Filters, InputField, momentOf, useFilter } from '../parts/filters.tsx';
+import { ruleOf } from './event-property-forms.tsx';
 import { usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { List, Table, wordsOf } from '../parts/parts.tsx';
 import { Hour } from '../parts/time.tsx';
 
 type Organization = NonNullable<Answers['EventViolations']['viewer']['organization']>;
+type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
 type Violation = NonNullable<Organization['eventViolations']>['nodes'][number];
 
 /** The faults of the refused occurrences of an event, by hour. An occurrence can have several. */
-export function EventViolations({ definitionId }: { readonly definitionId: string }) {
+export function EventViolations({ definition }: { readonly definition: Definition }) {
   const [day, setDay] = useFilter('refused');
   const [hourFrom, hourBefore] = [momentOf(day, { isUtc: true }), momentOf(day, { daysLater: 1, isUtc: true })];
   const filter = {
-    eventDefinitionIds: [definitionId],
+    eventDefinitionIds: [definition.id],
     ...(hourFrom !== undefined && { hourFrom }),
     ...(hourBefore !== undefined && { hourBefore }),
   };
   const list = usePages('EventViolations', { first: 20, filter }, ({ viewer }) => viewer.organization?.eventViolations);
+  const rules = new Map(definition.properties.map((property) => [property.name, ruleOf(property)]));
   const row = ({ id, hour, reason, property, apiKey, count }: Violation) => (
     <tr key={id}>
       <td>
         <Hour at={hour} />
       </td>
       <td class="wide">{property === null ? <span class="soft">–</span> : <code>{property}</code>}</td>
-      <td>{wordsOf(reason)}</td>
+      <td>
+        {wordsOf(reason)} <span class="soft">{rules.get(property ?? '')}</span>
+      </td>
       <td>{apiKey?.name ?? apiKey?.preview ?? <span class="soft">–</span>}</td>
       <td class="number">{count}</td>
     </tr>

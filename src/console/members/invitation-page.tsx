@@ -272,7 +272,7 @@ function Welcome({ joined: { name, organizationId, key } }: { readonly joined: J
         <Secret label="Your API key. It signs you in here, and your programs elsewhere." value={key} />
       )}
       <p>
-        <a class="button" href={`/sessions${search}`}>
+        <a class="button" href={`/${search}`}>
           Continue to the console
         </a>
       </p>
