@@ -2,6 +2,7 @@ import { isObject } from '../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
 import { type AddedSum, USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
 import { isFailure, kindOf } from './event-kind.ts';
+import { callInput } from './event-texts.ts';
 
 /** What events add to the totals of their session (`Session.usage`), and to the sums of its organization. */
 
@@ -19,8 +20,11 @@ type Amounts = Partial<Record<UsageField, number>>;
 /** Larger amounts are ignored, so that no sum overflows. */
 const MAX_AMOUNT = 1e12;
 
-/** Data without these texts adds nothing, which saves reading most events. */
+/** Data without these texts adds nothing, which saves reading most events. A call that has ended can begin anew. */
 const MAY_ADD = /"(?:usage|toolResult)"/;
+const MAY_BEGIN = /"(?:toolName|input_json_delta)"/;
+
+type Data = Readonly<Record<string, unknown>>;
 
 /** What can be counted. What a file has counts on the day of its time. */
 interface Counted {
@@ -34,13 +38,14 @@ export async function usageOf(events: readonly Counted[], today?: string): Promi
   const reported = new Report(today);
   for (const { eventData: document, createdAt } of events) {
     if (slices.isOver()) await slices.pause();
-    if (!MAY_ADD.test(document)) continue;
+    if (!MAY_ADD.test(document) && !(reported.hasEnded && MAY_BEGIN.test(document))) continue;
     reported.begin(createdAt);
-    const data = JSON.parse(document) as Readonly<Record<string, unknown>>;
+    const data = JSON.parse(document) as Data;
     if (isObject(data['usage'])) reported.addUsage(data['usage']);
     // A call ends once, but can report its progress many times.
     const kind = kindOf(data);
-    if (kind === 'result') reported.addCall(nameOf(data['toolName']), isFailure(data, kind));
+    if (kind === 'result') reported.addCall(data, isFailure(data, kind));
+    else if (kind === 'call' && callInput(data, false).whole !== undefined) reported.beginCall(data);
   }
   return reported.result;
 }
@@ -51,6 +56,8 @@ class Report {
   readonly #names = new Set<string>();
   readonly #today: string | undefined;
   #day: string | undefined;
+  /** The calls that have ended, and whether they have failed: a call can report its end twice. */
+  readonly #ended = new Map<unknown, boolean>();
 
   constructor(today: string | undefined) {
     this.#today = today;
@@ -95,10 +102,21 @@ class Report {
     }
   }
 
-  addCall(tool: string | undefined, hasFailed: boolean): void {
-    for (const amounts of [this.#total, this.#sumOf('tool', tool)]) {
-      add(amounts, 'toolCalls', 1);
-      add(amounts, 'toolErrors', hasFailed ? 1 : 0);
+  get hasEnded(): boolean {
+    return this.#ended.size > 0;
+  }
+
+  /** Some agents use the ids of calls again. */
+  beginCall({ itemId }: Data): void {
+    this.#ended.delete(itemId);
+  }
+
+  addCall({ itemId, toolName }: Data, hasFailed: boolean): void {
+    const before = this.#ended.get(itemId);
+    if (typeof itemId === 'string' && itemId !== '') this.#ended.set(itemId, before === true || hasFailed);
+    for (const amounts of [this.#total, this.#sumOf('tool', nameOf(toolName))]) {
+      add(amounts, 'toolCalls', before === undefined ? 1 : 0);
+      add(amounts, 'toolErrors', hasFailed && before !== true ? 1 : 0);
     }
   }
 

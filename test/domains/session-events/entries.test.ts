@@ -151,6 +151,25 @@ const said = (source: string, accumulatedText: string) => ({
 const shownOf = (entries: readonly Entry[]) =>
   entries.map(({ id, kind, turn, isOpen, isFinal }) => [id, kind, turn, isOpen, isFinal]);
 
+test('a call that reports its end twice counts once, and one that uses its id again anew', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const ended = (status: string, itemId?: string) => ({ toolName: 'Bash', itemId, toolResult: { status } });
+  const again = { toolName: 'Bash', itemId: 'c', accumulatedText: '{}' };
+  const data = [ended('completed', 'c'), ended('error', 'c'), ended('error', 'c'), again, ended('completed', 'c')];
+  const events = [...data, ended('completed'), ended('completed')].map((each) => ({ type: 'x', ...each }));
+  await append(
+    gateway,
+    key,
+    id,
+    events.map((eventData) => ({ eventType: 'x', provider: 'p', eventData })),
+  );
+  const entries = await restEntries(gateway, key, id, 500);
+  expect(entries.map(({ isFailed }) => isFailed)).toEqual([true, false, false, false]);
+  const { body } = await gateway.rest<object>('GET', `/v1/sessions/${id}/usage`, { key });
+  expect(body).toMatchObject({ toolCalls: 4, toolErrors: 1 });
+});
+
 test('nothing is open in a finished session, nor when it is queued again', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
