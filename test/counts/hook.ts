@@ -79,22 +79,25 @@ function promoteSurvivors(): void {
 /** What folds entries behind appends, at a time of its own, waits while requests are counted. */
 async function holdFold(): Promise<void> {
   while ([...backlogs].some((backlog) => backlog.next !== undefined)) await setTimeout(10);
-  held = [];
+  held = new Map();
 }
 
 function releaseFold(): void {
   const adds = held ?? [];
   held = undefined;
-  for (const [backlog, id, count] of adds) backlog.add(id, count);
+  for (const [id, { backlog, count }] of adds) backlog.add(id, count);
 }
 
 const backlogs = new Set<Backlog<unknown>>();
-let held: [Backlog<unknown>, unknown, number][] | undefined;
+/** One count for each object: what is kept for each request would be promoted. */
+let held: Map<unknown, { readonly backlog: Backlog<unknown>; count: number }> | undefined;
 const adding: { add: (this: Backlog<unknown>, ...given: [unknown, number]) => void } = Backlog.prototype;
 adding.add = new Proxy(adding.add, {
   apply(add, backlog: Backlog<unknown>, [id, count]: [unknown, number]): void {
     backlogs.add(backlog);
-    if (held) held.push([backlog, id, count]);
+    const known = held?.get(id);
+    if (known) known.count += count;
+    else if (held) held.set(id, { backlog, count });
     else Reflect.apply(add, backlog, [id, count]);
   },
 });
