@@ -77,3 +77,14 @@ function isKnown(edge: { readonly node?: Reference }, { canRead, readField }: Fi
   const node = readField<Reference>('node', edge as Reference);
   return node === undefined || canRead(node);
 }
+
+/** The possible types of interfaces and unions, without which Apollo ignores `... on Error`. Fetch them once, when you build. */
+export async function possibleTypesOf(url: string, key: string): Promise<Record<string, string[]>> {
+  const body = JSON.stringify({ query: '{ __schema { types { name possibleTypes { name } } } }' });
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+  const answer = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
+    data: { __schema: { types: { name: string; possibleTypes: { name: string }[] | null }[] } };
+  };
+  const abstract = answer.data.__schema.types.filter(({ possibleTypes }) => possibleTypes);
+  return Object.fromEntries(abstract.map((type) => [type.name, (type.possibleTypes ?? []).map(({ name }) => name)]));
+}

@@ -1,6 +1,5 @@
-import { ApolloClient, ApolloLink, HttpLink, Observable } from '@apollo/client/core';
-import { getMainDefinition } from '@apollo/client/utilities';
-import { print } from 'graphql';
+import { ApolloClient, ApolloLink, HttpLink, Observable, type TypedDocumentNode } from '@apollo/client/core';
+import { OperationTypeNode, print } from 'graphql';
 import { createApolloCache } from './apollo-cache.ts';
 import { messagesByField } from './form-errors.ts';
 import {
@@ -15,16 +14,7 @@ import {
 import { createResumableEvents } from './resumable-events.ts';
 import { type Entry, createEntryList } from './session-entries.ts';
 
-/** The possible types of interfaces and unions, without which Apollo ignores `... on Error`. Fetch them once, when you build. */
-export async function possibleTypesOf(url: string, key: string): Promise<Record<string, string[]>> {
-  const body = JSON.stringify({ query: '{ __schema { types { name possibleTypes { name } } } }' });
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-  const answer = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
-    data: { __schema: { types: { name: string; possibleTypes: { name: string }[] | null }[] } };
-  };
-  const abstract = answer.data.__schema.types.filter(({ possibleTypes }) => possibleTypes);
-  return Object.fromEntries(abstract.map((type) => [type.name, (type.possibleTypes ?? []).map(({ name }) => name)]));
-}
+export { possibleTypesOf } from './apollo-cache.ts';
 
 export function createApolloClient(url: string, key: string, possibleTypes: Record<string, string[]>) {
   const headers = { Authorization: `Bearer ${key}` };
@@ -33,17 +23,9 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
     ({ query, variables }) =>
       new Observable<ApolloLink.Result>((observer) => events.subscribe({ query: print(query), variables }, observer)),
   );
-  return new ApolloClient({
-    cache: createApolloCache(possibleTypes),
-    link: ApolloLink.split(
-      ({ query }) => {
-        const definition = getMainDefinition(query);
-        return definition.kind === 'OperationDefinition' && definition.operation === 'subscription';
-      },
-      overEvents,
-      new HttpLink({ uri: url, headers }),
-    ),
-  });
+  const isSubscription = ({ operationType }: ApolloLink.Operation) => operationType === OperationTypeNode.SUBSCRIPTION;
+  const link = ApolloLink.split(isSubscription, overEvents, new HttpLink({ uri: url, headers }));
+  return new ApolloClient({ cache: createApolloCache(possibleTypes), link });
 }
 
 type Apollo = ReturnType<typeof createApolloClient>;
@@ -90,28 +72,26 @@ export async function readOverview(client: Apollo) {
 }
 
 /** Calls `onEvent` with each event of a session until the session is finished. */
-export function followSession(client: Apollo, sessionId: string, onEvent: (id: number) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    client.subscribe({ query: SessionEventsDocument, variables: { sessionId } }).subscribe({
-      next({ data, error }) {
-        if (error) reject(error);
-        else if (data) onEvent(Number(data.sessionEvents.databaseId));
-      },
-      error: reject,
-      complete: resolve,
-    });
-  });
-}
+export const followSession = (client: Apollo, sessionId: string, onEvent: (id: number) => void): Promise<void> =>
+  follow(client, sessionId, SessionEventsDocument, ({ sessionEvents }) => onEvent(Number(sessionEvents.databaseId)));
 
 /** Calls `onEntries` with what people read of a session, whenever it changes, until the session is finished. */
 export function followEntries(client: Apollo, sessionId: string, onEntries: (entries: Entry[]) => void): Promise<void> {
   const withBatch = createEntryList();
+  return follow(client, sessionId, SessionEntriesDocument, (data) =>
+    onEntries(withBatch((data as SessionEntriesSubscription).sessionEntries)),
+  );
+}
+
+function follow<Data>(
+  client: Apollo,
+  sessionId: string,
+  query: TypedDocumentNode<Data, { sessionId: string }>,
+  onData: (data: Data) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    client.subscribe({ query: SessionEntriesDocument, variables: { sessionId } }).subscribe({
-      next({ data, error }) {
-        if (error) reject(error);
-        else if (data) onEntries(withBatch((data as SessionEntriesSubscription).sessionEntries));
-      },
+    client.subscribe({ query, variables: { sessionId } }).subscribe({
+      next: ({ data, error }) => (error ? reject(error) : data && onData(data as Data)),
       error: reject,
       complete: resolve,
     });
