@@ -40,9 +40,10 @@ test.each(VIEWS)(
     ]);
     await isGood(page, `profile-${name}`);
     await page.getByRole('button', { name: 'Edit' }).click();
-    await dialog(page).getByLabel('Name').fill('x'.repeat(101));
-    await page.keyboard.press('Enter');
-    await expect.poll(() => dialog(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+    // A bound counts code points, as that of the API.
+    await dialog(page).getByLabel('Name').fill('😀'.repeat(101));
+    await dialog(page).getByText('Only the first 100 characters were kept.').waitFor();
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('😀'.repeat(100));
     await dialog(page).getByLabel('Name').fill('Nora Neu');
     await page.keyboard.press('Enter');
     await page.getByText('Your profile was changed.').waitFor();

@@ -7,6 +7,7 @@ import {
   overflowOf,
   saveScreenshot,
   startSite,
+  openActions,
   openDetails,
 } from '../support/processes/browser.ts';
 
@@ -44,6 +45,7 @@ test.each(VIEWS)(
     await isGood(page, `session-created-${name}`);
 
     await openDetails(page);
+    await openActions(page);
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await title.fill(`Short ${name}`);
     await dialog(page).getByLabel('Branch (optional)', { exact: true }).fill('feature');
@@ -52,6 +54,7 @@ test.each(VIEWS)(
     await page.getByText('feature', { exact: true }).waitFor();
 
     const move = async (state: string, badge: string) => {
+      await openActions(page);
       await page.getByRole('button', { name: 'Change state' }).click();
       await dialog(page).getByLabel('New state').selectOption(state);
       await dialog(page).getByRole('button', { name: 'Change state' }).click();
@@ -126,7 +129,6 @@ test('a session gets its MCP connections in the form that creates it, and others
   await dialog(page).getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'With tools', level: 1 }).waitFor();
   expect(await connections(page)).toEqual(['Billing']);
-  await openDetails(page);
   await page.getByRole('button', { name: 'Edit', exact: true }).click();
   await expect.poll(() => dialog(page).getByRole('checkbox', { name: 'Billing' }).isChecked()).toBe(true);
   await dialog(page).getByRole('checkbox', { name: 'Billing' }).uncheck();

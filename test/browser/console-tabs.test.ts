@@ -66,7 +66,7 @@ test('nine tabs load and stay live with one connection of the browser, and their
   for (const page of details) await page.getByText('recorded for all', { exact: true }).waitFor();
   await createSession(site, key, { title: 'Created for all' });
   for (const page of lists) await page.getByRole('link', { name: 'Created for all' }).waitFor();
-  await details[0]?.getByRole('button', { name: 'Details' }).click();
+  await details[0]?.getByRole('button', { name: 'More actions' }).click();
   await details[0]?.getByRole('button', { name: 'Pin' }).click();
   await details[0]?.getByRole('button', { name: 'Unpin' }).waitFor();
   await expect.poll(() => metrics.fresh(site.url)).toMatch(/^gateway_websockets_open(?:\{.*\})? 1$/m);
@@ -142,7 +142,7 @@ test('a session of one of several organizations is exported when its button is p
   const { page, problems } = await site.open(`/sessions/${id}`, { key: unbound });
   const exports: string[] = [];
   page.on('request', (request) => void (request.url().includes('/export?') && exports.push(request.url())));
-  await page.getByRole('button', { name: 'Details' }).click();
+  await page.getByRole('button', { name: 'More actions' }).click();
   const button = page.getByRole('button', { name: 'Export as Markdown' });
   await button.waitFor();
   expect(exports).toEqual([]);

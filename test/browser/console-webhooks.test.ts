@@ -87,9 +87,10 @@ test('a webhook that stopped is announced, with the answer, and goes on when it 
   await page.getByText('<b>moved away</b>').waitFor();
   receiver.answer = (_, response) => response.writeHead(204).end();
   await page.getByRole('button', { name: 'Enable' }).click();
-  await page.getByText('Delivering').waitFor();
+  await page.getByText('Waiting', { exact: true }).waitFor();
   await deliver(site);
-  await page.getByRole('button', { name: 'Refresh' }).click();
+  // The page follows by itself.
+  await page.getByText('Delivering').waitFor();
   await log(page).getByText('Succeeded').first().waitFor();
   await page.getByText('All are shown. Each is kept for 30 days.').waitFor();
   await page.getByLabel('Failed only').check();

@@ -97,13 +97,13 @@ test('a person signs in, finds what failed, reads why, shares the session and co
   await tabTo(page, call.locator('summary'), { most: 5 });
   await call.getByText('Exit code 2').waitFor();
 
-  await press(page, button(page, 'Details'), { back: true, most: 40 });
-  await press(page, button(page.locator('#session-details'), 'Edit'));
+  await press(page, button(page, 'More actions'), { back: true, most: 40 });
+  await press(page, button(page, 'Edit'));
   await focusIsAt(dialog(page).getByLabel('Title'));
   await choose(page, dialog(page).getByLabel('Who can read it'), 'Public');
   await press(page, button(dialog(page), 'Save'), { most: 30 });
   await page.getByText('The session was changed.').waitFor();
-  await focusIsAt(button(page.locator('#session-details'), 'Edit'));
+  await focusIsAt(button(page, 'Edit'));
   expect((await site.rest('GET', `/v1/sessions/${id}`, { key })).body).toMatchObject({ visibility: 'public' });
 
   await press(page, page.getByRole('link', { name: 'Sessions', exact: true }), { back: true, most: 30 });

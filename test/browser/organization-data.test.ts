@@ -102,26 +102,9 @@ test('members see neither the retention nor the export', async () => {
 });
 
 const EXPORT = '**/v1/organizations/*/export';
-/** In place of the dialog of the system: the reader chooses a file of the page. */
-const PICKER = `window.showSaveFilePicker = async ({ suggestedName }) => {
-  window.chosen = suggestedName;
-  return (await navigator.storage.getDirectory()).getFileHandle('chosen', { create: true });
-};`;
-const WITHOUT_PICKER = 'delete window.showSaveFilePicker;';
-/** The chosen file; undefined if there is none any more. */
-const chosen = (page: Page) =>
-  page.evaluate(async () => {
-    const folder = await navigator.storage.getDirectory();
-    return folder.getFileHandle('chosen').then(
-      async (handle) => (await handle.getFile()).text(),
-      () => undefined,
-    );
-  });
 
-async function openOrganization(key: string, script: string): Promise<Page> {
-  const context = await site.newContext({ key });
-  await context.addInitScript(script);
-  const { page } = await site.open('/organization', {}, context);
+async function openOrganization(key: string): Promise<Page> {
+  const { page } = await site.open('/organization', { key });
   await button(page, 'Export everything…').waitFor();
   return page;
 }
@@ -132,38 +115,28 @@ const kinds = (text: string | undefined) =>
     .split('\n')
     .map((line) => (JSON.parse(line) as { readonly kind: string }).kind);
 
-test('everything is exported into a file that the reader chooses, and the page says that it is complete', async () => {
+test('everything is exported into a file without a dialog, and the page says that it is complete', async () => {
   const { key, organization } = await site.createKey();
   await createSession(site, key, { title: 'Taken out' });
-  const page = await openOrganization(key, PICKER);
+  const page = await openOrganization(key);
+  const saved = page.waitForEvent('download');
   await press(page, 'Export everything…');
+  const download = await saved;
   await page.getByText(/The export is complete: \d+ lines/).waitFor();
-  expect(await page.evaluate('window.chosen')).toBe(`${organization}.ndjson`);
-  const text = await chosen(page);
+  expect(download.suggestedFilename()).toBe(`${organization}.ndjson`);
+  const text = await readFile(await download.path(), 'utf8');
   expect(text).toContain('Taken out');
-  expect(kinds(text)).toEqual([
-    'export',
-    ...Array.from({ length: (kinds(text) ?? []).length - 2 }, () => expect.any(String)),
-    'end',
-  ]);
+  expect([kinds(text)?.at(0), kinds(text)?.at(-1)]).toEqual(['export', 'end']);
   await isGood(page, 'export-complete');
   await page.goto(`${site.url}/audit-log`);
   await page.getByRole('cell', { name: 'Exported everything' }).waitFor();
 });
 
-test('without that dialog the browser saves the file when it is complete', async () => {
-  const { key, organization } = await site.createKey();
-  const page = await openOrganization(key, WITHOUT_PICKER);
-  const saved = page.waitForEvent('download');
-  await press(page, 'Export everything…');
-  const download = await saved;
-  expect(download.suggestedFilename()).toBe(`${organization}.ndjson`);
-  expect(kinds(await readFile(await download.path(), 'utf8'))?.at(-1)).toBe('end');
-});
-
 test('an export that was cut is said to be incomplete, and leaves no file', async () => {
   const { key } = await site.createKey();
-  const page = await openOrganization(key, PICKER);
+  const page = await openOrganization(key);
+  const saved: string[] = [];
+  page.on('download', (download) => saved.push(download.suggestedFilename()));
   await page.route(EXPORT, async (route) => {
     const text = await (await route.fetch()).text();
     const body = text.slice(0, text.lastIndexOf('{"kind":"end"'));
@@ -171,7 +144,7 @@ test('an export that was cut is said to be incomplete, and leaves no file', asyn
   });
   await press(page, 'Export everything…');
   await page.getByText('The file is not complete: the connection was cut.').waitFor();
-  expect(await chosen(page)).toBeUndefined();
+  expect(saved).toEqual([]);
   await isGood(page, 'export-cut');
   await page.unroute(EXPORT);
   await press(page, 'Export everything…');
@@ -182,7 +155,7 @@ test('while another export of the organization runs, the page says so; a cancele
   const { key, organizationId } = await site.createKey();
   const { sql } = site.dependencies;
   await sql.query(`insert into running_export values ($1, $1, now() + interval '1 hour')`, [organizationId]);
-  const page = await openOrganization(key, PICKER);
+  const page = await openOrganization(key);
   await press(page, 'Export everything…');
   await page.getByText('An export of this organization is running; wait until it has ended').waitFor();
   await sql.query('delete from running_export where organization_id = $1', [organizationId]);
@@ -193,10 +166,10 @@ test('while another export of the organization runs, the page says so; a cancele
   await asked.promise;
   await press(page, 'Cancel');
   await page.getByText('The export was canceled.').waitFor();
-  expect(await chosen(page)).toBeUndefined();
   await page.unroute(EXPORT);
   await press(page, 'Export everything…');
   await page.getByText(/The export is complete/).waitFor();
+  expect(await page.getByText('The export was canceled.').count()).toBe(0);
 });
 
 test('the occurrences of an event are exported as a file', async () => {
@@ -207,12 +180,11 @@ test('the occurrences of an event are exported as a file', async () => {
     body: { eventName: 'paid', email: 'ann@example.com', properties: {} },
   });
   expect(sent.status).toBe(204);
-  const context = await site.newContext({ key });
-  await context.addInitScript(PICKER);
-  const { page, problems } = await site.open('/event-definitions/paid', {}, context);
+  const { page, problems } = await site.open('/event-definitions/paid', { key });
+  const saved = page.waitForEvent('download');
   await press(page, 'Export all…');
   await page.getByText('The export is complete: 1 line,').waitFor();
-  expect(JSON.parse((await chosen(page)) ?? '')).toMatchObject({ id: expect.any(String) });
+  expect(JSON.parse(await readFile(await (await saved).path(), 'utf8'))).toMatchObject({ id: expect.any(String) });
   await isGood(page, 'occurrences-export');
   expect(problems).toEqual([]);
 });

@@ -26,9 +26,7 @@ test('a person is handed out as a file, and erased after their address was typed
   const { key, organization } = await site.createKey();
   const member = await site.createKey({ organization, role: 'member' });
   const hidden = await createSession(site, member.key, { title: 'Private plan' });
-  const context = await site.newContext({ key });
-  await context.addInitScript('delete window.showSaveFilePicker;');
-  const { page, problems } = await site.open('/members', {}, context);
+  const { page, problems } = await site.open('/members', { key });
   const row = page.getByRole('row').filter({ hasText: member.email });
   const saved = page.waitForEvent('download');
   await row.getByRole('button', { name: 'Export…' }).click();

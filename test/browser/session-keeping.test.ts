@@ -7,6 +7,7 @@ import {
   overflowOf,
   saveScreenshot,
   startSite,
+  openActions,
   openDetails,
 } from '../support/processes/browser.ts';
 
@@ -47,7 +48,7 @@ async function recorded(title: string, count: number): Promise<string> {
 test.each(VIEWS)('%s: a session is deleted with its counts, and the list no longer has it', async (name, view) => {
   const id = await recorded(`Small ${name}`, 2);
   const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
   const counts = dialog(page).locator('dl.counts > div');
@@ -71,7 +72,7 @@ test.each(VIEWS)('%s: a session is deleted with its counts, and the list no long
 test('the title of a session with more than 1,000 events has to be typed again', async () => {
   const id = await recorded('A  large “run”', 1001);
   const { page } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Delete…');
   const field = dialog(page).getByLabel('Type the title');
   await field.fill('A large');
@@ -95,18 +96,20 @@ test('the page and the list of a session that somebody else deletes say so', asy
 test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot be deleted', async (name, view) => {
   const id = await recorded(`Kept ${name}`, 1);
   const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Hold…');
   await press(page, 'Hold');
   await expect.poll(() => dialog(page).getByLabel('Reason').getAttribute('aria-invalid')).toBe('true');
   await dialog(page).getByLabel('Reason').fill('Case 12');
   await press(page, 'Hold');
   await expect.poll(() => page.locator('.session-head').textContent()).toMatch(/Held[^]*Case 12/);
+  await openDetails(page);
   await expect
     .poll(() => page.locator('dl.facts').textContent())
     .toMatch(new RegExp(`Held by ${email} since .*: Case 12`));
   await isGood(page, `session-held-${name}`);
 
+  await openActions(page);
   await press(page, 'Delete…');
   await dialog(page).getByText(`Held by ${email}`).waitFor();
   await isGood(page, `session-held-delete-${name}`);
@@ -116,12 +119,14 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
   await page.goto(`${site.url}/sessions?held=yes`);
   await expect.poll(() => titles(page)).toEqual([`Kept ${name}`]);
   await page.goto(`${site.url}/sessions/${id}`);
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Release');
   await dialog(page).getByText('Release the session?').waitFor();
   await page.keyboard.press('Enter');
+  await expect.poll(() => button(page, 'Release').count()).toBe(0);
+  await openActions(page);
   await button(page, 'Hold…').waitFor();
-  await button(page, 'History').click();
+  await press(page, 'History');
   const changes = page.getByRole('table', { name: 'Changes' }).getByRole('row');
   await expect.poll(() => changes.nth(1).textContent()).toContain('Released the session');
   await expect.poll(() => changes.nth(2).textContent()).toContain('Held the session');
@@ -131,7 +136,7 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
 test('a hold that is set while the dialog is open is said in the dialog', async () => {
   const id = await recorded('Held late', 1);
   const { page } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
   await mutate(site, key, 'holdSession', { sessionId: id, reason: 'Case 13' });
@@ -146,13 +151,13 @@ test('who can only read a session sees no button that deletes or holds it; its c
   const id = await recorded('Of an administrator', 1);
   const member = await site.createKey({ organization, role: 'member' });
   const { page } = await site.open(`/sessions/${id}`, { key: member.key });
-  await openDetails(page);
+  await openActions(page);
   await page.getByRole('link', { name: 'Export as NDJSON' }).waitFor();
   for (const name of ['Delete…', 'Hold…', 'Release'])
     expect([name, await button(page, name).count()]).toEqual([name, 0]);
   const own = await createSession(site, member.key, { title: 'Of a member' });
   await page.goto(`${site.url}/sessions/${own}`);
-  await openDetails(page);
+  await openActions(page);
   await button(page, 'Delete…').waitFor();
   expect(await button(page, 'Hold…').count()).toBe(0);
 });

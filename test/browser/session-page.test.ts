@@ -9,6 +9,7 @@ import {
   overflowOf,
   saveScreenshot,
   startSite,
+  openActions,
   openDetails,
 } from '../support/processes/browser.ts';
 
@@ -253,7 +254,7 @@ const isLight = (color: string) => (/\d+/g.exec(color) ?? []).every((part) => Nu
 test('a session is exported as it was recorded, and as a person reads it, with the sign-in of the browser', async () => {
   const id = await recordedSession('claude');
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   const download = async (name: string) => {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByText(name).click()]);
     return readFile(await file.path(), 'utf8');

@@ -8,7 +8,7 @@ import {
   overflowOf,
   saveScreenshot,
   startSite,
-  openDetails,
+  openActions,
 } from '../support/processes/browser.ts';
 
 /** Texts and events of a session are redacted in its timeline. */
@@ -129,7 +129,7 @@ test('the keyboard reaches the action right after the marked row', async () => {
 test('a typed text needs no mark; what is too short, or nowhere in the session, is said', async () => {
   const id = await recorded();
   const { page } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Redact a text…');
   const field = dialog(page).getByLabel('Text');
   await field.fill('abc');
@@ -179,7 +179,7 @@ test('a mark over several rows redacts the events of these rows', async () => {
 test('a session that becomes held says so, and then offers no redaction; nor to who can only read it', async () => {
   const id = await recorded();
   const { page } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Redact a text…');
   await dialog(page).getByLabel('Text').fill('hunter-2');
   await page.route('**/graphql', async (route) => {
@@ -211,7 +211,7 @@ test('a session with too many events for a text says what to do instead', async 
     [id],
   );
   const { page } = await site.open(`/sessions/${id}`, { key });
-  await openDetails(page);
+  await openActions(page);
   await press(page, 'Redact a text…');
   await dialog(page).getByLabel('Text').fill('hunter-2');
   await press(page, 'Redact');

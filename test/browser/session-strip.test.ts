@@ -142,7 +142,7 @@ test('the outline follows a session that is being recorded, also while it is rea
   const id = await createSession(site, key, { title: 'Running' });
   await moveTo(site, key, id, 'IN_PROGRESS');
   await append(site, key, id, [said(1, 'The beginning')]);
-  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key, width: 1920 });
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await outline(page).getByRole('link', { name: 'The beginning' }).waitFor();
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

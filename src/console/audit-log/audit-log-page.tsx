@@ -125,11 +125,11 @@ function rowOf(entry: Row, showObject: (id: string) => void) {
   return (
     <tr key={entry.databaseId}>
       <TimeCell at={entry.occurredAt} />
-      <td class="wide">
+      <td class="wide prose">
         {changeOf(entry)}
         <Refusal entry={entry} />
       </td>
-      <td class="wide">
+      <td class="wide prose">
         {objectOf(entry)}
         {targetId && (
           <>

@@ -44,7 +44,7 @@ export function SessionHistory({ id, session }: HistoryProps) {
 const rowOf = (entry: Row) => (
   <tr key={entry.databaseId}>
     <TimeCell at={entry.occurredAt} />
-    <td class="wide">
+    <td class="wide prose">
       {changeOf(entry)}
       <Refusal entry={entry} />
     </td>

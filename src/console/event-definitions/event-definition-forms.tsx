@@ -85,7 +85,7 @@ export function CreateDefinition({ onClose }: DialogProps) {
   return (
     <FormDialog title="New event definition" submit="Create" form={form} onClose={onClose}>
       <TextField name="label" label="Label" isRequired help="What people see. It can be changed later." />
-      <TextField name="name" label="Name" help={<NameHelp label={label} />} />
+      <TextField name="name" max={50} label="Name" help={<NameHelp label={label} />} />
       <TextField name="description" label="Description" rows={3} help="What the event means, and when it is sent." />
       <SelectField
         name="primaryObject"

@@ -91,6 +91,7 @@ function OptionRow({ option, index, isRepeated, describedBy, onChange, onRemove 
       aria-invalid={faults.some(({ path }) => path === `options.${index}.${name}`) || (name === 'value' && isRepeated)}
       aria-describedby={describedBy}
       dir="auto"
+      maxlength={2000}
       placeholder={(name === 'value' && option.label) || text}
       value={option[name]}
       onInput={({ currentTarget }) => onChange({ [name]: currentTarget.value })}

@@ -66,9 +66,10 @@ export function AddProperty({ eventName, onDone, onClose }: EventProps) {
   });
   return (
     <FormDialog title="Add a property" submit="Add" form={form} onClose={onClose}>
-      <TextField name="label" label="Label" isRequired help="What people see." />
+      <TextField name="label" max={50} label="Label" isRequired help="What people see." />
       <TextField
         name="name"
+        max={50}
         label="Name"
         help="What programs send. Left empty, it is made from the label. It never changes."
       />
@@ -103,7 +104,7 @@ export function EditProperty({ eventName, property, onDone, onClose }: PropertyP
   });
   return (
     <FormDialog title={`Edit the property ${name}`} submit="Save" form={form} onClose={onClose}>
-      <TextField name="label" label="Label" isRequired />
+      <TextField name="label" max={50} label="Label" isRequired />
       {type === 'ENUMERATION' && <OptionsField />}
       <TextField name="description" label="Description" rows={3} />
     </FormDialog>

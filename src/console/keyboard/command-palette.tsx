@@ -102,7 +102,11 @@ const Found = ({ found, marked, choose }: FoundProps) => (
 
 /** The buttons in the head of the page. */
 function actionsOfPage(): readonly Command[] {
-  return [...document.querySelectorAll<HTMLButtonElement>('main .page-head .actions button')].map((button) => ({
+  return [
+    ...document.querySelectorAll<HTMLButtonElement>(
+      'main :is(.page-head, .session-title) .actions button:not([aria-expanded])',
+    ),
+  ].map((button) => ({
     name: button.textContent,
     kind: 'Action',
     run: () => button.click(),

@@ -81,3 +81,38 @@ const configuration = ([client, where, text]: readonly [client: string, where: s
     <Copyable text={text} />
   </details>
 );
+
+/** The lines with which each client starts the stored command itself. The values of its environment are secrets. */
+export function CommandLines({ server: { handle, command, args, envKeys } }: { readonly server: Connection }) {
+  const name = clientNameOf(handle);
+  const words = [command ?? '', ...(args ?? [])];
+  const line = words
+    .map((word) => (/^[\w./:@=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(' ');
+  const options = (flag: string) => envKeys.map((key) => `${flag} ${key}="$${key}" `).join('');
+  const env = Object.fromEntries(envKeys.map((key) => [key, '…']));
+  const started = { command, ...(args?.length && { args }), ...(envKeys.length > 0 && { env }) };
+  const asJson = (key: string) => JSON.stringify({ [key]: { [name]: started } }, null, 2);
+  return (
+    <>
+      <h2>Use it in a client</h2>
+      <p class="soft">
+        A stored command tells everybody how the same server is started, and sessions can name it. The client of each
+        person starts it on their own machine with these lines, and with their own values of its environment; the
+        gateway never does, and records none of its calls.
+      </p>
+      <Copyable text={line} />
+      <div class="folds-list">
+        {(
+          [
+            ['Claude Code', 'command', `claude mcp add ${name} ${options('-e')}-- ${line}`],
+            ['Codex', 'command', `codex mcp add ${name} ${options('--env')}-- ${line}`],
+            ['Cursor', '.cursor/mcp.json', asJson('mcpServers')],
+            ['VS Code', '.vscode/mcp.json', asJson('servers')],
+            ['Gemini CLI', '~/.gemini/settings.json', asJson('mcpServers')],
+          ] as const
+        ).map(configuration)}
+      </div>
+    </>
+  );
+}

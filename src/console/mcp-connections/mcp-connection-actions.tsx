@@ -54,16 +54,20 @@ export function ConnectionActions({ server, onDone }: ActionsProps) {
     return refusalOf(result, faults);
   };
   const test = () => mutate('TestMcpServer', { id: server.id }, onDone);
+  const isNext = server.nextAction in LABELS;
+  const authorization = server.viewerCanAuthorize && server.authType === 'OAUTH' && (
+    <Action
+      label={LABELS[server.nextAction] ?? (server.issuer === null ? 'Authorize' : 'Authorize again')}
+      isPlain={!isNext}
+      run={authorize}
+    />
+  );
   return (
     <>
-      {server.viewerCanAuthorize && server.authType === 'OAUTH' && (
-        <Action
-          label={LABELS[server.nextAction] ?? (server.issuer === null ? 'Authorize' : 'Authorize again')}
-          isPlain={!(server.nextAction in LABELS)}
-          run={authorize}
-        />
-      )}
-      {server.type === 'REMOTE' && <Action label="Test" run={test} />}
+      {isNext && authorization}
+      {server.type === 'REMOTE' && <Action label="Test" isPlain={isNext} run={test} />}
+      {/* An open server, or one that is authorized, needs it seldom. */}
+      {!isNext && authorization}
     </>
   );
 }

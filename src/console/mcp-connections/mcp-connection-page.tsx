@@ -1,7 +1,7 @@
 import { useScope } from '../parts/caller.ts';
 import { HistoryLink } from '../audit-log/history-link.tsx';
-import { useQuery } from '../parts/hooks.ts';
-import { Addresses } from './mcp-addresses.tsx';
+import { useFollowing, useQuery } from '../parts/hooks.ts';
+import { Addresses, CommandLines } from './mcp-addresses.tsx';
 import { ToolCalls } from './mcp-tool-calls.tsx';
 import { Tools } from './mcp-tools.tsx';
 import { ConnectionActions, ConnectionForms, NEXT_STEPS, STATUS_TEXTS, VISIBLE_TO } from './mcp-connection-actions.tsx';
@@ -14,6 +14,7 @@ export function McpConnectionPage({ id }: { readonly id: string }) {
   const query = useQuery('McpServer', { id });
   const { data, faults, reload } = query;
   const mayUse = useScope('MCP_CONNECTIONS_USE');
+  useFollowing(reload, query.isLoading);
   const server = data?.mcpServer;
   if (!server) {
     return (
@@ -36,7 +37,8 @@ export function McpConnectionPage({ id }: { readonly id: string }) {
       <Status server={server} />
       <Facts facts={factsOf(server)} />
       {isRemote && <Tools server={server} mayUse={mayUse} onDone={reload} />}
-      {isRemote && <Addresses server={server} />} {isRemote && <ToolCalls serverId={server.id} />}
+      {isRemote ? <Addresses server={server} /> : <CommandLines server={server} />}
+      {isRemote && <ToolCalls serverId={server.id} />}
     </PageFrame>
   );
 }

@@ -1,6 +1,6 @@
 import { useContext } from 'preact/hooks';
 import { CallerContext } from '../parts/caller.ts';
-import { usePages } from '../parts/hooks.ts';
+import { useFollowing, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Badge, List, Time, personOf } from '../parts/parts.tsx';
 
@@ -24,6 +24,7 @@ function Calls({ serverId }: { readonly serverId: string }) {
     { first: 20, targetIds: [serverId] },
     ({ viewer }) => viewer.organization?.auditLog,
   );
+  useFollowing(list.reload, list.isLoading);
   const row = ({ id, occurredAt, actor, apiKey, toolCall }: Row) => (
     <tr key={id}>
       <td class="wrap">

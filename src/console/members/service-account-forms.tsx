@@ -17,7 +17,7 @@ export function CreateServiceAccount({ onDone, onClose }: DialogProps & { readon
   });
   return (
     <FormDialog title="New service account" submit="Create" form={form} onClose={onClose}>
-      <TextField name="name" label="Name" isRequired help="What uses it, such as the CI of a repository." />
+      <TextField name="name" max={100} label="Name" isRequired help="What uses it, such as the CI of a repository." />
       <SelectField name="role" label="Role" choices={ROLES} />
     </FormDialog>
   );

@@ -41,7 +41,7 @@ export function CreateOrganization({ onCreated, onClose }: CreateProps) {
   return (
     <FormDialog title="New organization" submit="Create" form={form} onClose={onClose}>
       {isBound && <p>{boundText}</p>}
-      <TextField name="name" label="Name" isRequired />
+      <TextField name="name" max={100} label="Name" isRequired />
       <TextField
         name="slug"
         label="Slug"
@@ -75,7 +75,7 @@ export function EditOrganization({ organization, onDone, onClose }: EditProps) {
   });
   return (
     <FormDialog title="Edit the organization" submit="Save" form={form} onClose={onClose}>
-      <TextField name="name" label="Name" isRequired />
+      <TextField name="name" max={100} label="Name" isRequired />
       <TextField name="logoUrl" label="Address of the logo" type="url" />
       <p class="soft">The slug of an organization never changes.</p>
     </FormDialog>

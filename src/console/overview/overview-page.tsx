@@ -3,7 +3,7 @@ import { costOf, counted, countOf, durationOf, shortCost, shortCount } from '../
 import { type Bar, BarPlot, dayName } from '../parts/bar-plot.tsx';
 import { useOwnCosts, useScope } from '../parts/caller.ts';
 import { Segments, useFilter } from '../parts/filters.tsx';
-import { useQuery } from '../parts/hooks.ts';
+import { useFollowing, useQuery } from '../parts/hooks.ts';
 import { dayFromToday, firstOfMonth, sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { EventPlot } from './overview-events.tsx';
@@ -81,7 +81,8 @@ interface PeriodProps {
 
 function Period(period: PeriodProps) {
   const { before, from, until, since, end } = period;
-  const { data, faults, isLoading, paused } = useQuery('Overview', { before, from, until, since, end });
+  const { data, faults, isLoading, paused, reload } = useQuery('Overview', { before, from, until, since, end });
+  useFollowing(reload, isLoading, 15_000);
   const organization = data?.viewer.organization;
   return (
     <>

@@ -1,5 +1,5 @@
 import { useAdministration, useScope } from '../parts/caller.ts';
-import { useQuery } from '../parts/hooks.ts';
+import { useFollowing, useQuery } from '../parts/hooks.ts';
 import { Icon } from '../parts/icons.tsx';
 import { sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
@@ -31,7 +31,8 @@ export function useNeeds(): Needs {
   const isAdministrator = useAdministration();
   const webhooks = useScope('WEBHOOKS_WRITE') && isAdministrator;
   const approvals = useScope('MCP_CONNECTIONS_USE');
-  const { data } = useQuery('OverviewNeeds', { connections, webhooks, approvals });
+  const { data, isLoading, reload } = useQuery('OverviewNeeds', { connections, webhooks, approvals });
+  useFollowing(reload, isLoading);
   const { mcpServers, webhooks: disabled, toolApprovals } = data?.viewer.organization ?? {};
   const items = [
     ...(mcpServers?.nodes ?? [])

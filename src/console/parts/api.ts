@@ -140,6 +140,8 @@ function pauseOf({ status, headers }: Response): Pause | undefined {
 export interface QueryOptions extends RunOptions {
   /** Called before each pause with its reason and the time when the query is sent again, and without arguments when it has been answered. */
   readonly onPause?: (pause?: Paused) => void;
+  /** Whether nobody waits for it, so that no bar is shown. */
+  readonly isQuiet?: boolean;
 }
 
 /** A query that waits. */
@@ -171,10 +173,11 @@ export const loading = {
 export async function query<Name extends OperationName>(
   name: Name,
   variables: Variables[Name],
-  { onPause, ...options }: QueryOptions = {},
+  { onPause, isQuiet = false, ...options }: QueryOptions = {},
 ): Promise<Answer<Answers[Name]>> {
   for (let failures = 0; ; failures++) {
-    const answer = await loading.during(run(name, variables, options));
+    const request = run(name, variables, options);
+    const answer = await (isQuiet ? request : loading.during(request));
     if (!answer.pause || options.signal?.aborted) {
       onPause?.();
       return answer;

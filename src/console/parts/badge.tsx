@@ -23,6 +23,7 @@ const TONES: Readonly<Record<string, string>> = {
   DONE: 'good',
   RUNNING: 'busy',
   QUEUED: 'busy',
+  WAITING: 'busy',
   IN_PROGRESS: 'busy',
   PENDING_AUTHORIZATION: 'warn',
   AUTHORIZATION_REQUIRED: 'warn',
@@ -46,6 +47,7 @@ const ICONS: Readonly<Record<string, IconName>> = {
   warn: 'warning',
   busy: 'running',
   QUEUED: 'queued',
+  WAITING: 'queued',
   CANCELLED: 'cancelled',
   STORED: 'connection',
 };

@@ -72,6 +72,7 @@ export function Rename({ label, value, save }: RenameProps) {
         ref={field}
         aria-label={label}
         required
+        maxlength={200}
         value={draft}
         onInput={({ currentTarget }) => setDraft(currentTarget.value)}
       />

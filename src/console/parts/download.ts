@@ -21,49 +21,17 @@ interface Options {
 /** Whether a line is the last one of an export of several kinds of objects. */
 export const isEndLine = (line: string): boolean => line.startsWith('{"kind":"end"');
 
-interface FileHandle {
-  createWritable: () => Promise<WritableStream<Uint8Array>>;
-  /** Not in all browsers. */
-  remove?: () => Promise<void>;
-}
-
-/** Some browsers write to a file that the reader chooses; in others the file is complete before it is saved. */
-interface Picking {
-  readonly showSaveFilePicker?: (options: { readonly suggestedName: string }) => Promise<FileHandle>;
-}
-
 const INCOMPLETE = 'The file is not complete: the connection was cut. Nothing was saved. Try again.';
 
-/** Saves a file that may be large, without having it whole in memory where the browser can. @returns the error, if any; `''` if the reader canceled */
-export async function downloadLarge(options: Options): Promise<string | undefined> {
-  const { showSaveFilePicker } = window as Picking;
-  const pick = showSaveFilePicker?.bind(window);
-  let file: FileHandle | undefined;
-  try {
-    file = await pick?.({ suggestedName: options.name });
-  } catch {
-    return '';
-  }
-  const fault = await save(options, file);
-  // The browser has created it when it was chosen.
-  if (fault !== undefined) await file?.remove?.().catch(() => undefined);
-  return fault;
-}
-
-/** Saves a file. @returns the error, if any */
-export const download = (options: Options): Promise<string | undefined> => save(options);
-
-async function save(
-  { path, name, type, signal, onProgress, isLast }: Options,
-  file?: FileHandle,
-): Promise<string | undefined> {
+/** Saves a file when it is complete, which needs neither a dialog nor a secure context. @returns the error, if any; `''` if it was canceled */
+export async function download(options: Options): Promise<string | undefined> {
+  const { path, name, type, signal, onProgress, isLast } = options;
   try {
     const headers = { 'X-Organization-Id': organization.get() ?? '', ...(type && { Accept: type }) };
     const response = await fetch(path, { headers, ...(signal && { signal }) });
     if (!response.ok || !response.body) return await messageOf(response);
     const content = response.body.pipeThrough(counting(onProgress, isLast));
-    if (file) await content.pipeTo(await file.createWritable());
-    else saveAs(await new Response(content).blob(), name);
+    saveAs(await new Response(content).blob(), name);
     return undefined;
   } catch {
     return signal?.aborted ? '' : INCOMPLETE;

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
-import { type Progress, downloadLarge } from './download.ts';
+import { type Progress, download } from './download.ts';
 import { counted } from './amounts.ts';
 import { sentenceOf } from './parts.tsx';
 import { FaultText } from './fault-text.tsx';
@@ -40,7 +40,7 @@ export function FileExport({ label, ...file }: FileExportProps) {
       last = next;
       setProgress(next);
     };
-    const found = await downloadLarge({ ...file, signal, onProgress });
+    const found = await download({ ...file, signal, onProgress });
     running.current = undefined;
     setProgress(undefined);
     setFault(found ? sentenceOf(found) : '');

@@ -69,7 +69,7 @@ export function InputField({ label, onChange, type = 'search', ...rest }: InputP
   const attributes = { ...rest, type: type as 'search' };
   return (
     <label>
-      {label} <input {...attributes} onInput={({ currentTarget }) => onChange(currentTarget.value)} />
+      {label} <input maxlength={2000} {...attributes} onInput={({ currentTarget }) => onChange(currentTarget.value)} />
     </label>
   );
 }

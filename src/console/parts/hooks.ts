@@ -11,8 +11,11 @@ export interface Loaded<Data> {
   readonly isLoading: boolean;
   /** Set while the query waits because the gateway cannot answer it at present. It continues by itself. */
   readonly paused: Paused | undefined;
-  readonly reload: () => void;
+  readonly reload: Reload;
 }
+
+/** Reads again, `quiet` without a sign that something is loaded. */
+type Reload = (how?: 'quiet') => void;
 
 /** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
@@ -24,13 +27,13 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
     isLoading: true,
     paused: undefined as Paused | undefined,
   });
-  const [round, setRound] = useState(0);
+  const [{ round, isQuiet }, setRound] = useState({ round: 0, isQuiet: false });
   useEffect(() => {
     const left = new AbortController();
     const { signal } = left;
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     setState((before) => ({ ...before, isLoading: true }));
-    void query(name, JSON.parse(key) as Variables[Name], { signal, onPause }).then(({ data, faults }) => {
+    void query(name, JSON.parse(key) as Variables[Name], { signal, onPause, isQuiet }).then(({ data, faults }) => {
       if (signal.aborted) return;
       setState({ of: key, data, faults, isLoading: false, paused: undefined });
     });
@@ -38,7 +41,11 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
   }, [name, key, round]);
   // Other variables are loaded from the first frame that has them on.
   const isLoading = state.isLoading || of !== key;
-  return { ...state, isLoading, reload: useCallback(() => setRound((count) => count + 1), []) };
+  const reload = useCallback<Reload>(
+    (how) => setRound((at) => ({ round: at.round + 1, isQuiet: how === 'quiet' })),
+    [],
+  );
+  return { ...state, isLoading, reload };
 }
 
 export interface Pages<Row> {
@@ -56,7 +63,7 @@ export interface Pages<Row> {
   /** Does nothing while a page is loaded. */
   readonly loadMore: () => Promise<void>;
   /** Reads as many rows as are loaded, and shows them. */
-  readonly reload: () => void;
+  readonly reload: Reload;
   /** Likewise after changes were missed: rows that stay are only compared. */
   readonly catchUp: () => void;
   /** Changes the loaded rows without a new request. */
@@ -112,6 +119,10 @@ function beginningOf<Row>(name: string, key: string): PagesState<Row> {
   return { ...loaded, of: key, isRestored: !!before, changed: NONE, faults: [], isLoading: true, paused: undefined };
 }
 
+const again =
+  (shows: boolean, how?: 'quiet') =>
+  ({ round }: { readonly round: number }) => ({ round: round + 1, shows, isQuiet: how === 'quiet' });
+
 /** Loads a list page by page. `pageOf` finds the page in an answer; undefined if it was refused. */
 export function usePages<Name extends OperationName, Row>(
   name: Name,
@@ -121,20 +132,20 @@ export function usePages<Name extends OperationName, Row>(
 ): Pages<Row> {
   const key = JSON.stringify(variables);
   const [state, setState] = useState(() => beginningOf<Row>(name, key));
-  const [{ round, shows }, setRound] = useState({ round: 0, shows: !state.isRestored });
+  const [{ round, shows, isQuiet }, setRound] = useState({ round: 0, shows: !state.isRestored, isQuiet: false });
   /** Changes since the list was requested, whose answer may be older. Undefined once it is loaded. */
   const changes = useRef<Change<Row>[] | undefined>(undefined);
   const left = useRef(new AbortController());
   const held = useRef(stays);
   held.current = stays;
   const isHeld = (before: PagesState<Row>) => follows && (held.current || before.isRestored);
-  const load = async (after: string | null, { count = 0, shown = true } = {}) => {
+  const load = async (after: string | null, { count = 0, shown = true, quiet = false } = {}) => {
     const { signal } = left.current;
     if (after === null) changes.current = [];
     setState((before) => ({ ...before, isLoading: true }));
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     const list = { name, variables: JSON.parse(key) as Variables[Name], pageOf };
-    const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause });
+    const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause, isQuiet: quiet });
     if (signal.aborted) return;
     const missed = changes.current ?? [];
     if (after === null) changes.current = undefined;
@@ -149,7 +160,7 @@ export function usePages<Name extends OperationName, Row>(
   };
   useEffect(() => {
     left.current = new AbortController();
-    void load(null, { count: state.of === key ? state.rows.length : 0, shown: shows });
+    void load(null, { count: state.of === key ? state.rows.length : 0, shown: shows, quiet: isQuiet });
     return () => left.current.abort();
   }, [name, key, round]);
   useEffect(() => {
@@ -162,8 +173,8 @@ export function usePages<Name extends OperationName, Row>(
     loadMore: async () => {
       if (!state.isLoading) await load(state.end);
     },
-    reload: useCallback(() => setRound((before) => ({ round: before.round + 1, shows: true })), []),
-    catchUp: useCallback(() => setRound((before) => ({ round: before.round + 1, shows: false })), []),
+    reload: useCallback<Reload>((how) => setRound(again(true, how)), []),
+    catchUp: useCallback(() => setRound(again(false)), []),
     update: useCallback((change) => {
       changes.current?.push(change);
       setState((before) => {
@@ -187,6 +198,7 @@ interface Reading {
   readonly count: number;
   readonly signal: AbortSignal;
   readonly onPause: (paused?: Paused) => void;
+  readonly isQuiet: boolean;
 }
 
 /** Reads pages after a cursor: one, or as many as the rows take. */
@@ -227,6 +239,18 @@ export function useAllPages<Name extends OperationName, Row>(
     if (hasMore && !isLoading) void loadMore();
   }, [rows.length, hasMore, isLoading]);
   return pages;
+}
+
+/** Reads again and again while the tab is visible and no dialog is open, so that a page without a subscription follows. */
+export function useFollowing(reload: Reload, isLoading: boolean, ms = 5000): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    if (isLoading) return undefined;
+    const tick = () => document.hidden || document.querySelector('dialog[open]') || latest.current('quiet');
+    const timer = setInterval(tick, ms);
+    return () => clearInterval(timer);
+  }, [isLoading, ms]);
 }
 
 /** The error of a mutation result; undefined if it succeeded. */

@@ -54,9 +54,9 @@ export const OPERATIONS = {
 
   FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
 
-  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter, $orderBy: SessionOrder) {
+  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter, $orderBy: SessionOrder, $areFailed: Boolean!) {
     viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: $orderBy) {
-      totalCount nodes { ${SESSION_ROW} }
+      totalCount nodes { ${SESSION_ROW} failureReason(maxLength: 300) @include(if: $areFailed) }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -107,10 +107,6 @@ export const OPERATIONS = {
 
   FollowSession: `subscription FollowSession($id: ID!, $after: ID) {
     sessionEntries(sessionId: $id, after: $after) { entries { ${ENTRY} } removedIds lastEventId }
-  }`,
-
-  RenameSession: `mutation RenameSession($id: ID!, $title: String!) {
-    updateSession(input: { sessionId: $id, title: $title }) { __typename ... on UpdateSessionPayload { session { id title } } ${FAULT} }
   }`,
 
   CreateSession: `mutation CreateSession($input: CreateSessionInput!) {

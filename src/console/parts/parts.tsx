@@ -294,7 +294,7 @@ export function List<Row>({ list, head, row, empty, label }: ListProps<Row>) {
       {changed > 0 && (
         <p class="notice row" role="status">
           {changed === 1 ? 'One object has' : `${changed} objects have`} changed.{' '}
-          <Button onClick={list.reload}>Show</Button>
+          <Button onClick={() => list.reload()}>Show</Button>
         </p>
       )}
       {rows.length > 0 && total !== undefined && (

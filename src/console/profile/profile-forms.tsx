@@ -31,6 +31,7 @@ export function EditProfile({ viewer: { user }, onDone, onClose }: ProfileProps)
     <FormDialog title="Edit the profile" submit="Save" form={form} onClose={onClose}>
       <TextField
         name="name"
+        max={100}
         label="Name"
         help="Shown to the members of all your organizations. Without a name, they see your e-mail address."
       />

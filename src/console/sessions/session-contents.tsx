@@ -17,7 +17,7 @@ interface ContentsProps {
 
 /** Beside the timeline if the window is wide enough, else folded above it. */
 export function SessionContents({ sessionId, outline, turns }: ContentsProps) {
-  const isWide = useMedia('(min-width: 1280px)');
+  const isWide = useMedia('(min-width: 1500px)');
   const { entries } = outline;
   if (entries.length === 0) return null;
   const nav = <Entries sessionId={sessionId} outline={outline} />;

@@ -66,7 +66,7 @@ export function CreateSession({ onClose }: DialogProps) {
 const Fields = () => (
   <>
     <TextField name="title" label="Title" isRequired />
-    <TextField name="description" label="Description" rows={5} help="The task, as plain text." />
+    <TextField name="description" max={1_000_000} label="Description" rows={5} help="The task, as plain text." />
     <SelectField name="visibility" label="Who can read it" choices={VISIBILITIES} />
     <TextField name="agent" label="Agent" help="The name of the agent that works on it." />
     <SelectField name="mode" label="Mode" choices={MODES} />

@@ -1,9 +1,9 @@
-import { Button } from '../parts/button.tsx';
 import { durationOf } from '../parts/amounts.ts';
 import { useTitleFocus } from '../parts/hooks.ts';
 import { visibleText } from '../parts/markup.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Badge } from '../parts/parts.tsx';
+import { SessionActions } from './session-actions.tsx';
 
 type Session = NonNullable<Answers['Session']['session']>;
 
@@ -13,6 +13,7 @@ interface HeadProps {
   readonly reason: string | undefined;
   readonly models: readonly string[];
   readonly toErrors: () => void;
+  readonly onChange: () => void;
   readonly isOpen: boolean;
   readonly setOpen: (isOpen: boolean) => void;
 }
@@ -22,7 +23,7 @@ const DOLLARS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 
 const CENTS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
 
 /** What stays in view, in two lines: which session it is, how it is, and what it has cost; why it failed, in a third. All else is behind the button. */
-export function SessionHead({ session, reason, models, toErrors, isOpen, setOpen }: HeadProps) {
+export function SessionHead({ session, reason, models, toErrors, onChange, isOpen, setOpen }: HeadProps) {
   useTitleFocus();
   const why = reason ?? session.hold?.reason;
   return (
@@ -31,9 +32,10 @@ export function SessionHead({ session, reason, models, toErrors, isOpen, setOpen
         <h1 id="page-title" tabindex={-1} dir="auto" title={visibleText(session.title)}>
           {session.title}
         </h1>
-        <Button aria-expanded={isOpen} aria-controls="session-details" onClick={() => setOpen(!isOpen)}>
+        <button class="link" aria-expanded={isOpen} aria-controls="session-details" onClick={() => setOpen(!isOpen)}>
           Details
-        </Button>
+        </button>
+        <SessionActions session={session} onChange={onChange} />
       </div>
       <div class="session-state">
         <Badge value={session.state.current} />

@@ -7,6 +7,8 @@ import { type Column, WIDTH, columnsOf } from './session-strip.tsx';
 /** The subagents of a session under its strip, with the same time to the right: when each began and ended. A click goes to its first event. */
 
 const MAX_LANES = 12;
+/** More are folded, so that the first event is on the first screen. */
+const MAX_OPEN = 4;
 /** The names of later ones begin here, so that they have room. */
 const MAX_MARGIN = 70;
 
@@ -23,8 +25,9 @@ export function SessionLanes({ sessionId, outline: { marks, entries } }: LanesPr
   const lanes = useMemo(() => lanesOf(entries), [entries]);
   const rest = lanes.slice(MAX_LANES).map(({ entry }) => entry);
   const failed = rest.filter(({ failures }) => failures > 0).length;
-  return (
-    <section class="lanes" aria-label="Subagents">
+  const errors = lanes.filter(({ entry }) => entry.failures > 0).length;
+  const rows = (
+    <>
       <ol>
         {lanes.slice(0, MAX_LANES).map((lane) => (
           <Row key={lane.entry.subagentId} sessionId={sessionId} columns={columns} lane={lane} />
@@ -35,6 +38,21 @@ export function SessionLanes({ sessionId, outline: { marks, entries } }: LanesPr
           {counted(rest.length, 'further subagent')}
           {failed > 0 && `, ${failed} of them with errors`}: see the outline.
         </p>
+      )}
+    </>
+  );
+  return (
+    <section class="lanes" aria-label="Subagents">
+      {lanes.length > MAX_OPEN ? (
+        <details>
+          <summary>
+            {counted(lanes.length, 'subagent')}
+            {errors > 0 && `, ${errors} of them with errors`}
+          </summary>
+          {rows}
+        </details>
+      ) : (
+        rows
       )}
     </section>
   );

@@ -83,8 +83,8 @@ function Content({ session, reload, faults }: ContentProps) {
   const start = failure?.id ?? (hasFailed || state.current === 'IN_PROGRESS' ? 'latest' : 'first');
   return (
     <section class="session">
-      <SessionHead {...shown} toErrors={toErrors} isOpen={isOpen} setOpen={setOpen} />
-      {isOpen && <SessionDetails {...shown} isFinished={hasEnded} onChange={reload} onRedacted={onRedacted} />}
+      <SessionHead {...shown} toErrors={toErrors} onChange={reload} isOpen={isOpen} setOpen={setOpen} />
+      {isOpen && <SessionDetails {...shown} isFinished={hasEnded} />}
       <Faults faults={faults} />
       {(events || view !== '') && <Results id={id} version={session.updatedAt} />}
       <div class="views" role="group" aria-label="Views">

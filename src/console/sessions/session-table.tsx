@@ -1,13 +1,13 @@
 import { costOf, durationOf, shortCount } from '../parts/amounts.ts';
 import { MAX_AT_ONCE } from '../parts/api.ts';
 import { useFilter } from '../parts/filters.tsx';
-import { type Pages, mutate } from '../parts/hooks.ts';
+import type { Pages } from '../parts/hooks.ts';
 import { type Content, visibleText } from '../parts/markup.ts';
-import { Action, Badge, type Column, List, TimeCell } from '../parts/parts.tsx';
+import { Badge, type Column, List, TimeCell } from '../parts/parts.tsx';
 import { RowActions } from '../parts/row-actions.tsx';
 import type { Variables } from '../generated/operation-types.ts';
 import { ChosenSessions, type Row } from './chosen-sessions.tsx';
-import { SessionForms } from './session-actions.tsx';
+import { ListedSessionActions } from './session-actions.tsx';
 
 /** The table of the sessions: its columns, their orders, and the sessions that are chosen in it. */
 
@@ -53,21 +53,25 @@ export function useOrder() {
 interface TableProps {
   readonly list: Pages<Row>;
   readonly order: ReturnType<typeof useOrder>;
+  /** Whether all of them have failed: why is of more use than their state. */
+  readonly hasReasons: boolean;
   readonly empty: Content;
   readonly chosen: ReadonlySet<string>;
   readonly choose: (ids: ReadonlySet<string>) => void;
 }
 
-export function SessionTable({ list, order, empty, chosen, choose }: TableProps) {
+export function SessionTable({ list, order, hasReasons, empty, chosen, choose }: TableProps) {
   // A column is left out when no session of the whole list has a value.
   const numbers = NUMBERS.filter(
     ({ field, valueOf }) =>
-      list.hasMore || order.by.field === field || list.rows.some(({ usage }) => usage && valueOf(usage) !== null),
+      order.by.field === field ||
+      ((!hasReasons || field === 'COST') &&
+        (list.hasMore || list.rows.some(({ usage }) => usage && valueOf(usage) !== null))),
   );
   const head = [
     '',
     'Title',
-    'State',
+    hasReasons ? 'Reason' : 'State',
     'Agent',
     ...numbers.map(({ name, field }) => order.headOf(name, field)),
     order.headOf('Last recorded', BY_TIME.field),
@@ -79,7 +83,7 @@ export function SessionTable({ list, order, empty, chosen, choose }: TableProps)
       if (!next.delete(session.id) && next.size < MAX_AT_ONCE) next.add(session.id);
       choose(next);
     };
-    return rowOf(session, { numbers, isChosen: chosen.has(session.id), toggle, onDone: list.reload });
+    return rowOf(session, { numbers, hasReasons, isChosen: chosen.has(session.id), toggle, onDone: list.reload });
   };
   const rows = list.rows.filter(({ id }) => chosen.has(id));
   const done = () => {
@@ -96,12 +100,13 @@ export function SessionTable({ list, order, empty, chosen, choose }: TableProps)
 
 interface RowContext {
   readonly numbers: readonly NumberColumn[];
+  readonly hasReasons: boolean;
   readonly isChosen: boolean;
   readonly toggle: () => void;
   readonly onDone: () => void;
 }
 
-const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) => (
+const rowOf = (session: Row, { numbers, hasReasons, isChosen, toggle, onDone }: RowContext) => (
   <tr key={session.id} class={isChosen ? 'is-chosen' : undefined}>
     <td class="choice">
       <label>
@@ -114,9 +119,15 @@ const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) 
       </label>
     </td>
     <TitleCell session={session} />
-    <td>
-      <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
-    </td>
+    {hasReasons ? (
+      <td class="reason" dir="auto" title={visibleText(session.failureReason ?? '')}>
+        {session.failureReason ?? <span class="soft">–</span>}
+      </td>
+    ) : (
+      <td>
+        <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
+      </td>
+    )}
     <td dir="auto" title={visibleText(session.agent ?? '')}>
       {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
     </td>
@@ -131,8 +142,7 @@ const rowOf = (session: Row, { numbers, isChosen, toggle, onDone }: RowContext) 
     <TimeCell at={session.lastSeenAt} isShort />
     <td class="end">
       <RowActions>
-        <SessionForms session={session} onChange={onDone} />
-        {session.viewerCanUpdate && <PinAction session={session} onDone={onDone} />}
+        <ListedSessionActions session={session} onChange={onDone} />
       </RowActions>
     </td>
   </tr>
@@ -158,8 +168,3 @@ const TitleCell = ({ session, ...attributes }: { readonly session: Row }) => (
     </div>
   </td>
 );
-
-function PinAction({ session, onDone }: { readonly session: Row; readonly onDone: () => void }) {
-  const pin = () => mutate('PinSession', { id: session.id, isPinned: !session.isPinned }, onDone);
-  return <Action label={session.isPinned ? 'Unpin' : 'Pin'} run={pin} />;
-}

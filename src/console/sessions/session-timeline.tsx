@@ -102,6 +102,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
     place.goToEnd();
   };
   const isEmpty = loaded.entries.length === 0;
+  const hasContents = turns || (outline && outline.entries.length > 0);
   const shown = isEmpty ? live !== 'loading' && 'nothing' : 'events';
   useEffect(() => onShown(shown), [shown]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
@@ -117,7 +118,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       {outline?.entries.some(({ kind }) => kind === 'SUBAGENT') && <SessionLanes sessionId={id} outline={outline} />}
       <Faults faults={faults} />
       {missing !== undefined && <Notice>{missingWords(missing, items.at(-1)?.lastId)}</Notice>}
-      <div class={isEmpty ? '' : 'timeline-columns'}>
+      <div class={isEmpty || !hasContents ? '' : 'timeline-columns'}>
         {outline && <SessionContents sessionId={id} outline={outline} turns={turns ?? 0} />}
         <div class="timeline-main">
           {loaded.hasEarlier && <LoadMore label="Earlier events" load={loadEarlier} isAutomatic />}

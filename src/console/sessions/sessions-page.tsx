@@ -119,15 +119,16 @@ export function SessionsPage() {
   const { fields, wanted, filter } = useSessionFilters();
   const hasText = text.trim() !== '';
   const order = useOrder();
+  const areFailed = wanted.state === 'FAILED' || wanted.needsPerson;
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const list = usePages(
     'Sessions',
-    { first: PAGE_SIZE, filter, orderBy: order.by },
+    { first: PAGE_SIZE, filter, orderBy: order.by, areFailed },
     ({ viewer }) => viewer.organization?.sessions,
     { follows: true, stays: !order.isByTime || chosen.size > 0 },
   );
   const live = useLiveRows(list, wanted);
-  useRecordedTimes(list, filter);
+  useRecordedTimes(list, filter, areFailed);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered ? (
     <Empty>No session matches this filter. Remove a filter above to see more sessions.</Empty>
@@ -159,7 +160,14 @@ export function SessionsPage() {
               {live}
             </p>
           )}
-          <SessionTable list={list} order={order} empty={empty} chosen={chosen} choose={setChosen} />
+          <SessionTable
+            list={list}
+            order={order}
+            hasReasons={areFailed}
+            empty={empty}
+            chosen={chosen}
+            choose={setChosen}
+          />
         </>
       )}
     </PageFrame>
@@ -197,7 +205,10 @@ function useLiveRows({ update, catchUp }: Pages<Row>, wanted: Wanted): string | 
         if (hasLeft || !isWanted(change.session, current.current)) return others;
         // Names only get more: a session in the list stays, and another one is found when the list is read again.
         if (Object.keys(current.current.names).length > 0 && others.length === rows.length) return rows;
-        return [change.session, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
+        // The reason comes with the list alone.
+        const known = rows.find(({ id }) => id === change.session.id);
+        const session = { ...change.session, failureReason: known?.failureReason ?? null };
+        return [session, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
       });
     const onState = (state: FollowState, reason = 'no reason was given') => {
       if (state === 'live') catchUp();
@@ -212,6 +223,7 @@ function useLiveRows({ update, catchUp }: Pages<Row>, wanted: Wanted): string | 
 function useRecordedTimes(
   { update, isLoading, faults, stays }: Pages<Row>,
   filter: Variables['Sessions']['filter'],
+  areFailed: boolean,
 ): void {
   const key = JSON.stringify(filter);
   const isReadable = !isLoading && !stays && faults.length === 0;
@@ -219,7 +231,7 @@ function useRecordedTimes(
     if (!isReadable) return undefined;
     const left = new AbortController();
     const read = async () => {
-      const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter, orderBy: BY_TIME };
+      const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter, orderBy: BY_TIME, areFailed };
       const { data } = await query('Sessions', variables, { signal: left.signal });
       const fresh = data?.viewer.organization?.sessions?.nodes ?? [];
       if (left.signal.aborted) return;
@@ -233,7 +245,7 @@ function useRecordedTimes(
       clearTimeout(timer);
       left.abort();
     };
-  }, [key, isReadable, update]);
+  }, [key, areFailed, isReadable, update]);
 }
 
 const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => string>>> = {
@@ -245,7 +257,7 @@ const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => strin
 };
 
 /** Applies the filter of the list to a session from the subscription. */
-function isWanted(session: Row, wanted: Wanted): boolean {
+function isWanted(session: Omit<Row, 'failureReason'>, wanted: Wanted): boolean {
   const { title, state, visibility, agent, project, creator, createdFrom, createdBefore, lastSeenFrom } = wanted;
   return (
     session.title.toLowerCase().includes(title.toLowerCase()) &&

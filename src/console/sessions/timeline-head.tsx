@@ -31,6 +31,7 @@ export function TimelineHead({ search, children, strip }: HeadProps) {
           type="search"
           aria-label="Search in the session"
           placeholder="Search"
+          maxlength={2000}
           value={text}
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />

@@ -24,8 +24,9 @@ const inputOf = ({ url, which, types, conditions }: Values) => ({
   conditions: conditions.length === 0 ? null : { sessionStates: [...conditions] },
 });
 
-function Fields({ which, types }: Pick<Values, 'which' | 'types'>) {
-  const hasStates = which === 'ALL' || types.includes('SESSION_STATE_CHANGED');
+function Fields({ which, types, conditions }: Values) {
+  // Under all changes, only where there is such a condition already.
+  const hasStates = (which === 'SOME' && types.includes('SESSION_STATE_CHANGED')) || conditions.length > 0;
   return (
     <div class="form">
       <TextField
@@ -67,7 +68,7 @@ export function CreateWebhook({ onClose, onCreated }: CreateProps) {
   });
   return (
     <FormDialog title="New webhook" submit="Create" form={form} onClose={onClose}>
-      <Fields which={form.values.which} types={form.values.types} />
+      <Fields {...form.values} />
     </FormDialog>
   );
 }
@@ -101,7 +102,7 @@ export function EditWebhook({ webhook, onDone, onClose }: WebhookProps) {
   });
   return (
     <FormDialog title="Edit the webhook" submit="Save" form={form} onClose={onClose}>
-      <Fields which={form.values.which} types={form.values.types} />
+      <Fields {...form.values} />
     </FormDialog>
   );
 }

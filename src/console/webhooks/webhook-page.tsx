@@ -1,10 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
-import { Button } from '../parts/button.tsx';
+import { useState } from 'preact/hooks';
 import { run } from '../parts/api.ts';
 import { type Bar, BarPlot } from '../parts/bar-plot.tsx';
 import { CheckField, useFilter } from '../parts/filters.tsx';
 import { FormButton } from '../parts/form-button.tsx';
-import { type Pages, mutate, refusalOf, usePages, useQuery } from '../parts/hooks.ts';
+import { type Pages, mutate, refusalOf, useFollowing, usePages, useQuery } from '../parts/hooks.ts';
 import { goTo } from '../parts/navigation.ts';
 import { confirmDone } from '../parts/notices.tsx';
 import type { Answers } from '../generated/operation-types.ts';
@@ -39,15 +38,11 @@ export function WebhookPage({ id }: { readonly id: string }) {
   const log = usePages('WebhookDeliveries', variables, ({ webhook }) => webhook?.deliveries);
   const [secret, setSecret] = useState<string>();
   const isWaiting = log.rows.some(({ state }) => state === 'QUEUED') || isDue(data?.webhook);
-  const refresh = () => {
-    reload();
-    log.reload();
+  const refresh: typeof reload = (how) => {
+    reload(how);
+    log.reload(how);
   };
-  useEffect(() => {
-    if (!isWaiting || log.isLoading) return undefined;
-    const timer = setTimeout(refresh, WAITING_MS);
-    return () => clearTimeout(timer);
-  }, [isWaiting, log.isLoading]);
+  useFollowing(refresh, query.isLoading || log.isLoading, isWaiting ? WAITING_MS : undefined);
   const webhook = data?.webhook;
   if (!webhook) {
     return (
@@ -71,7 +66,6 @@ export function WebhookPage({ id }: { readonly id: string }) {
           <p class="soft">{shownWords(log)} Each is kept for 30 days.</p>
         </div>
         <CheckField label="Failed only" value={failed} onChange={setFailed} />
-        <Button onClick={refresh}>Refresh</Button>
       </div>
       {failed === '' && log.rows.length > 1 && <DeliveryPlot deliveries={log.rows} />}
       <Log
@@ -134,15 +128,18 @@ function Actions({ webhook, onDone, onSecret }: ActionsProps) {
   };
   return (
     <>
-      <Action label="Send a ping" isPlain={false} run={ping} />
-      {isEnabled && nextAttemptAt !== null && <Action label="Try now" run={tryNow} />}
+      {!isEnabled && <Action label="Enable" isPlain={false} run={enable} />}
+      {isEnabled && nextAttemptAt !== null && <Action label="Try now" isPlain={false} run={tryNow} />}
+      <Action label="Send a ping" isPlain={!isEnabled || nextAttemptAt !== null} run={ping} />
       <FormButton label="Edit" dialog={EditWebhook} props={forms} />
       <FormButton label="Replay" dialog={ReplayWebhook} props={forms} />
-      <Action
-        label={isEnabled ? 'Disable' : 'Enable'}
-        confirm={isEnabled ? 'Disable this webhook? It gets nothing until it is enabled again.' : undefined}
-        run={enable}
-      />
+      {isEnabled && (
+        <Action
+          label="Disable"
+          confirm="Disable this webhook? It gets nothing until it is enabled again."
+          run={enable}
+        />
+      )}
       <Action
         label="Rotate the secret"
         confirm="Make a new secret? The present one signs too for 24 hours; an older one no longer does."

@@ -47,7 +47,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
   );
   return (
     <div>
-      <Badge value="DELIVERING" />
+      <Badge value={lastDeliveredAt ? 'DELIVERING' : 'WAITING'} />
       <div class="soft">{last}</div>
     </div>
   );

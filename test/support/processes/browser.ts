@@ -162,6 +162,12 @@ export async function openDetails(page: Page): Promise<void> {
   await page.locator('#session-details').waitFor();
 }
 
+/** Opens the menu of a session. */
+export async function openActions(page: Page): Promise<void> {
+  const menu = page.getByRole('button', { name: 'More actions' });
+  if ((await menu.getAttribute('aria-expanded')) === 'false') await menu.click();
+}
+
 /** How much wider the page is than its window, in pixels. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
