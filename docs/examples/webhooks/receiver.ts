@@ -1,5 +1,5 @@
 // A receiver with Node.js and the package of Standard Webhooks: npm install standardwebhooks
-// WEBHOOK_SECRET=whsec_… PORT=8080 node receiver.ts
+// WEBHOOK_SECRET=whsec_… PORT=8080 node_modules/.bin/node docs/examples/webhooks/receiver.ts
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 
