@@ -80,10 +80,13 @@ export function readReleased(version: string, file: string): unknown {
   return JSON.parse(gunzipSync(readFileSync(join(RELEASES, version, file))).toString());
 }
 
-export function lastRelease(): Contract {
-  const version = releasesWith(CONTRACT_FILE).at(-1);
-  if (version === undefined) throw new Error('no release: run npm run release');
-  return readReleased(version, CONTRACT_FILE) as Contract;
+/** What each release promised, the last one first. */
+export function releasedContracts(): [Contract, ...Contract[]] {
+  const [last, ...earlier] = releasesWith(CONTRACT_FILE)
+    .toReversed()
+    .map((version) => readReleased(version, CONTRACT_FILE) as Contract);
+  if (last === undefined) throw new Error('no release: run npm run release');
+  return [last, ...earlier];
 }
 
 /** The lines of the changelog that announce what breaks in the next version. */
