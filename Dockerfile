@@ -12,7 +12,7 @@ LABEL org.opencontainers.image.title="workspace-gateway" \
   org.opencontainers.image.description="A GraphQL and REST gateway over a coding agent's workspace and custom event definitions" \
   org.opencontainers.image.licenses="MIT" \
   org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim" \
-  org.opencontainers.image.version="1.0.0"
+  org.opencontainers.image.version="1.1.0"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
