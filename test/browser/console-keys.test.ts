@@ -174,7 +174,7 @@ test('a key is offered the sections that it can read, begins with the first of t
   const { page } = await site.open('/', { key: made.key });
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
   const sections = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
-  await expect.poll(() => sections.allTextContents()).toEqual(['Webhooks', 'Members', 'API keys']);
+  await expect.poll(() => sections.allTextContents()).toEqual(['Webhooks', 'Members', 'API keys', 'Organization']);
   await page.goto(`${site.url}/sessions`);
   await page.getByText('sessions.read').waitFor();
   await expect.poll(() => page.locator('.notice').count()).toBe(1);

@@ -158,6 +158,7 @@ test('a member sees the other members without buttons to change them, and can le
   const { page } = await site.open('/members', { key });
   await member(page, admin.email).waitFor();
   expect(await page.getByRole('button', { name: /^(?:Invite|Remove|Make)/ }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Organization', exact: true }).click();
   await page.getByRole('button', { name: 'Leave the organization' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Leave the organization' }).click();
   // The key was bound to the organization, so it ended with the membership.
@@ -166,7 +167,7 @@ test('a member sees the other members without buttons to change them, and can le
 
 test('an administrator sees which data would be lost, confirms with the slug, and deletes the organization', async () => {
   const admin = await site.createKey();
-  const { page } = await site.open('/members', { key: admin.key, width: 390 });
+  const { page } = await site.open('/organization', { key: admin.key, width: 390 });
   await page.getByRole('button', { name: 'Delete the organization…' }).click();
   const form = page.getByRole('dialog', { name: 'Delete the organization' });
   await form.getByText('Events of sessions').waitFor();
