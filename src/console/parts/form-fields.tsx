@@ -115,8 +115,8 @@ export function TextField(props: TextFieldProps) {
     'aria-required': isRequired,
     autocomplete: 'off',
     dir: isRightToLeft(value) ? 'rtl' : undefined,
-    // It counts code units, of which a code point has at most two.
-    maxlength: 2 * max + 1,
+    // It counts code units, of which a code point has at most two, and cuts before what is drawn as one.
+    maxlength: 2 * max + 100,
     onInput: ({ currentTarget }: { readonly currentTarget: { value: string } }) => {
       const typed = currentTarget.value;
       const kept = typed.length > max ? Array.from(typed).slice(0, max).join('') : typed;

@@ -72,7 +72,7 @@ function rowOf(approval: Approval, isMarked: boolean, reload: () => void) {
   const { id, toolName, mcpServer, caller, session, state, createdAt, preview, viewerCanDecide } = approval;
   return (
     <tr key={id} aria-current={isMarked}>
-      <td class="wide">
+      <td class="wide prose">
         <div>
           <code class="name">{toolName}</code> at{' '}
           {mcpServer && <a href={`/mcp-connections/${mcpServer.databaseId}`}>{mcpServer.name}</a>}
