@@ -30,7 +30,7 @@ function rowOf({ session, eventId, excerpt }: Match) {
   const place = eventId === null ? '' : `#event-${eventId}`;
   return (
     <tr key={session.id + place}>
-      <td class="wide">
+      <td class="wide prose">
         <a href={`/sessions/${session.databaseId}${place}`}>{session.title}</a>
         {eventId !== null && <span class="soft"> event {eventId}</span>}
         <div class="soft">{excerpt}</div>
