@@ -102,8 +102,12 @@ function isLeftOut({ extensions }: Field): boolean {
   return extensions['callsOut'] === true;
 }
 
+/** They would refuse the other fields of an organization that the request does not act in. */
+const OF_ADMINISTRATORS: ReadonlySet<string> = new Set(['Organization.signInSettings']);
+
 /** Whether the field is read together with its object, so that it adds no statement. */
 function isPlain(place: Place, field: Field): boolean {
+  if (OF_ADMINISTRATORS.has(coordinateOf(place, field))) return false;
   const type = getNamedType(field.type);
   if (isLeftOut(field) || field.args.length > 0 || isAbstractType(type)) return false;
   if (isObjectType(type) && place.types.includes(type)) return false;
