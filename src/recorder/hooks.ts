@@ -33,10 +33,13 @@ const copilotHooks = () => {
   const hooks = [{ type: 'command', bash: command(), timeoutSec: 10 }];
   return `${JSON.stringify({ version: 1, hooks: Object.fromEntries(EVENTS.map((event) => [event, hooks])) })}\n`;
 };
-const opencodePlugin = () => `import { spawn } from 'node:child_process';
-const run = () => spawn('sh', ['-c', ${JSON.stringify(command('</dev/null'))}], { stdio: 'ignore' }).on('error', () => {}).unref();
-export const WorkspaceRecorder = async () => ({ event: async ({ event }) => void (event.type === 'session.idle' && run()) });
-`;
+const opencodePlugin = () =>
+  [
+    `import { spawn } from 'node:child_process';`,
+    `const run = () => spawn('sh', ['-c', ${JSON.stringify(command('</dev/null'))}], { stdio: 'ignore' }).on('error', () => {}).unref();`,
+    `export const WorkspaceRecorder = async () => ({ event: async ({ event }) => void (event.type === 'session.idle' && run()) });`,
+    '',
+  ].join('\n');
 
 const textIn = (path: string) => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined);
 
