@@ -5,6 +5,7 @@ import { graphqlDefinition, graphqlDefinitions, graphqlSearch, restDefinition } 
 import { graphqlEvents, restEvents, typedData } from './baseline-events.ts';
 import { type Changes, graphqlUpdate, restUpdate } from './baseline-session-update.ts';
 import { passOn } from './baseline-proxy.ts';
+import { serve } from './serve.ts';
 import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
 
 /**
@@ -96,9 +97,4 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
-const server = createServer((request, response) => void handle(request, response));
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address();
-  if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
-});
-process.on('SIGTERM', () => process.exit(0));
+serve(createServer((request, response) => void handle(request, response)));

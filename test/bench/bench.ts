@@ -1,16 +1,15 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { inspect, isDeepStrictEqual, parseArgs } from 'node:util';
+import { writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { appendWork, measureAppend } from './append.ts';
 import { requireEqualAnswers } from './compare.ts';
 import { MCP_CALL, measureAlone, mcpWork } from './mcp-call.ts';
 import { type Pace, WARM_UP_SECONDS, measureDepth, measureMemory, measureWork } from './measure.ts';
 import { type Pair, measureFeed, measureIndexing, measureLines, measureSubscriptions } from './pairs.ts';
-import { type Target, interrupt } from './process.ts';
+import type { Target } from './process.ts';
 import { profileWork } from './profile.ts';
 import { type Report, format } from './report.ts';
-import { type Bench, setUp } from './setup.ts';
+import { type Bench, runBench } from './setup.ts';
 import { type Work, works } from './work.ts';
 
 const USAGE = `[OLD=FOLDER] node test/bench/bench.ts [options]
@@ -116,53 +115,34 @@ async function profiledMcpWork(bench: Bench): Promise<Work> {
   }
 }
 
-async function main(): Promise<void> {
-  const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
-  await mkdir(directory, { recursive: true });
-  const [load = 0] = loadavg();
-  if (load > 1)
-    say(`the machine is busy already (load ${load.toFixed(1)}): trust the ratio of CPU more than that of requests`);
-  try {
-    const bench = await setUp(directory, events, say);
-    try {
-      if (options.profile !== undefined)
-        return void process.stdout.write(
-          await profileWork(
-            bench,
-            [...works(events), appendWork(), await profiledMcpWork(bench)],
-            options.profile,
-            directory,
-          ),
-        );
-      const report: Report = {
-        works: [],
-        depths: [],
-        appends: [],
-        pairs: [],
-        alone: [],
-        memory: [],
-        subscriptions: [],
-      };
-      await (options.smoke ? smoke : run)(bench, report);
-      process.stdout.write(`\n${format(report)}\n`);
-      if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);
-    } finally {
-      await bench.stop();
-    }
-  } finally {
-    if (options.data === undefined)
-      await rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
-  }
+async function measure(bench: Bench, directory: string): Promise<void> {
+  if (options.profile !== undefined)
+    return void process.stdout.write(
+      await profileWork(
+        bench,
+        [...works(events), appendWork(), await profiledMcpWork(bench)],
+        options.profile,
+        directory,
+      ),
+    );
+  const report: Report = {
+    works: [],
+    depths: [],
+    appends: [],
+    pairs: [],
+    alone: [],
+    memory: [],
+    subscriptions: [],
+  };
+  await (options.smoke ? smoke : run)(bench, report);
+  process.stdout.write(`\n${format(report)}\n`);
+  if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);
 }
 
 if (options.help) process.stdout.write(USAGE);
 else {
-  // Only once: a second signal ends the process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  try {
-    await main();
-  } catch (error) {
-    say(inspect(error));
-    process.exitCode = 1;
-  }
+  const [load = 0] = loadavg();
+  if (load > 1)
+    say(`the machine is busy already (load ${load.toFixed(1)}): trust the ratio of CPU more than that of requests`);
+  await runBench({ events, data: options.data, say }, measure);
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { serve } from './serve.ts';
 
 /**
  * An MCP server whose tool answers with the words that it was asked for and nothing else, so that what is before it is measured: over HTTP,
@@ -40,9 +41,5 @@ if (process.argv.includes('--stdio')) {
       return response.writeHead(200, { 'Content-Type': 'application/json' }).end(answerTo(message));
     });
   });
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
-  });
+  serve(server);
 }
-process.on('SIGTERM', () => process.exit(0));

@@ -99,13 +99,17 @@ async function stop(child: ChildProcess): Promise<void> {
 /** Ticks of `/proc/PID/stat` a second, on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** User and system time of the process, in ms. */
-export async function cpuMs(pid: number): Promise<number> {
+/** What `/proc/PID/stat` (proc(5)) says of a process: its parent, and the user and system time of itself and of its ended children, in ms. */
+export async function statOf(pid: number): Promise<{ parent: number; cpuMs: number; childrenMs: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the program name in parentheses, which may contain anything; utime and stime are the 14th and 15th.
+  // The second field is the program name in parentheses, which may contain anything; these are the 4th, and the 14th to the 17th.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  const ms = (first: number) => ((Number(fields[first]) + Number(fields[first + 1])) * 1000) / TICKS_PER_SECOND;
+  return { parent: Number(fields[1]), cpuMs: ms(11), childrenMs: ms(13) };
 }
+
+/** User and system time of the process, in ms. */
+export const cpuMs = async (pid: number): Promise<number> => (await statOf(pid)).cpuMs;
 
 /** The largest resident size since the start, or since `forgetPeak`, in MiB. */
 export const peakMiB = (pid: number) => statusMiB(pid, 'VmHWM');

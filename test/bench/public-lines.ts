@@ -1,10 +1,10 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { request as send } from 'undici';
 import { median } from './drive.ts';
 import { textOf } from './natural-texts.ts';
-import { type Target, cpuMs } from './process.ts';
+import { type Target, cpuMs, statOf } from './process.ts';
 import type { Bench } from './setup.ts';
 
 /** How long 10,000 lines of an agent take until the last of them is found by a search, beside the least that PostgreSQL needs for this. */
@@ -63,13 +63,16 @@ export async function measureSearchable(bench: Bench, gateway: Target, rounds: n
     await client.query('drop table plain_line');
     await client.end();
   }
-  return found.map((each) => ({
-    name: each[0]?.name ?? '',
-    seconds: median(each.map(({ seconds }) => seconds)),
-    cpuSeconds: median(each.map(({ cpuSeconds }) => cpuSeconds)),
-    postgresCpuSeconds: median(each.map(({ postgresCpuSeconds }) => postgresCpuSeconds)),
-    bytesPerByte: median(each.map(({ bytesPerByte }) => bytesPerByte)),
-  }));
+  return found.map((each) => {
+    const of = (name: Exclude<keyof Searchable, 'name'>) => median(each.map((one) => one[name]));
+    return {
+      name: each[0]?.name ?? '',
+      seconds: of('seconds'),
+      cpuSeconds: of('cpuSeconds'),
+      postgresCpuSeconds: of('postgresCpuSeconds'),
+      bytesPerByte: of('bytesPerByte'),
+    };
+  });
 }
 
 type Given = ReturnType<typeof linesOf>;
@@ -152,19 +155,13 @@ async function bytesOf(client: pg.Client): Promise<number> {
 /** User and system time of all processes of the server, in ms; that of ended ones is in the time of their parent's children. */
 async function postgresCpuMs(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const parent = Number((await fieldsOf(rows[0]?.pid ?? 0))[1]);
-  const ended = (await fieldsOf(parent)).slice(13, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
-  let sum = ended + (await cpuMs(parent));
+  const { parent } = await statOf(rows[0]?.pid ?? 0);
+  const postmaster = await statOf(parent);
+  let sum = postmaster.childrenMs + postmaster.cpuMs;
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
-    const fields = await fieldsOf(Number(pid)).catch(() => []);
-    if (Number(fields[1]) === parent) sum += await cpuMs(Number(pid)).catch(() => 0);
+    const stat = await statOf(Number(pid)).catch(() => undefined);
+    if (stat?.parent === parent) sum += stat.cpuMs;
   }
   return sum;
-}
-
-/** Fields of proc(5), `stat`, from the third one. */
-async function fieldsOf(pid: number): Promise<string[]> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { request as send } from 'undici';
+import { freePort } from '../support/processes/ports.ts';
 import { type Round, headersFor } from './drive.ts';
 import { connect } from './mcp-call.ts';
 import { type Pace, type Side, measureSides, medians } from './measure.ts';
@@ -134,7 +133,7 @@ async function startPeers(bench: Bench, directory: string) {
     try {
       const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefix', directory];
       await promisify(execFile)('npm', ['install', ...options, `${name}@${PEERS[name]}`]);
-      const port = await freePort();
+      const port = String(await freePort());
       const target = await startTarget({
         name,
         command: [process.execPath, join(modules, '.bin', name), ...how(port)],
@@ -170,13 +169,4 @@ async function startPeers(bench: Bench, directory: string) {
     (query) => ({ path: '/api/servers/tools', body: { server_name: 'bench', tool: 'search', arguments: { query } } }),
   );
   return { peers, missing, stop: () => Promise.all(peers.map(({ target }) => target.stop())) };
-}
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return String(typeof address === 'object' && address?.port);
 }

@@ -1,17 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os';
+import { writeFile } from 'node:fs/promises';
+import { cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { inspect, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { VERSION } from '../../src/core/version.ts';
 import { requireEqualAnswers } from './compare.ts';
 import { median } from './drive.ts';
 import { type Pace, measureSides, medians } from './measure.ts';
-import { type Target, interrupt, startTarget } from './process.ts';
+import { type Target, startTarget } from './process.ts';
 import { type Calls, measureCalls } from './public-mcp.ts';
 import { type Searchable, measureSearchable } from './public-lines.ts';
-import { type Bench, setUp } from './setup.ts';
+import { round } from './report.ts';
+import { type Bench, runBench } from './setup.ts';
 import { works } from './work.ts';
 
 /** `npm run bench:public`: one page that compares the gateway with what others know, in Markdown. */
@@ -43,7 +44,6 @@ const table = (head: Row, rows: readonly Row[]) =>
   [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');
-const round = (value: number, digits = 2) => value.toFixed(digits);
 
 async function measurePages(
   bench: Bench,
@@ -155,27 +155,11 @@ ${table(['with', 'seconds', 'CPU s of client or gateway', 'CPU s of PostgreSQL',
   }
 }
 
-async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
-  try {
-    const bench = await setUp(directory, EVENTS, (line) => process.stderr.write(`${line}\n`));
-    try {
-      const text = await page(bench, directory);
-      process.stdout.write(text);
-      if (options.out !== undefined) await writeFile(options.out, text);
-    } finally {
-      await bench.stop();
-    }
-  } finally {
-    await rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
-  }
+async function measure(bench: Bench, directory: string): Promise<void> {
+  const text = await page(bench, directory);
+  process.stdout.write(text);
+  if (options.out !== undefined) await writeFile(options.out, text);
 }
 
 if (options.help) process.stdout.write(USAGE);
-else {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  await main().catch((error: unknown) => {
-    process.stderr.write(`${inspect(error)}\n`);
-    process.exitCode = 1;
-  });
-}
+else await runBench({ events: EVENTS, say: (line) => process.stderr.write(`${line}\n`) }, measure);

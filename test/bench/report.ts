@@ -13,7 +13,7 @@ export interface Report {
   readonly subscriptions: Subscriptions[];
 }
 
-const round = (value: number, digits = 2) => value.toFixed(digits);
+export const round = (value: number, digits = 2) => value.toFixed(digits);
 
 /** The report as text tables. */
 export function format({ works, depths, appends, pairs, alone, memory, subscriptions }: Report): string {

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { inspect } from 'node:util';
 import pg from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/core/config.ts';
@@ -10,7 +13,7 @@ import { issueKey } from '../../src/operator/issue-key.ts';
 import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
 import { type OldGateway, startOldGateway } from './old-gateway.ts';
-import { type Target, startTarget } from './process.ts';
+import { type Target, interrupt, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
 /** A seeded database, and functions to start baseline and gateway on it. */
@@ -40,6 +43,39 @@ const POOL = 20;
 const BASELINE = join(import.meta.dirname, 'baseline.ts');
 export const MCP_SERVER = join(import.meta.dirname, 'mcp-server.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
+
+/**
+ * Sets up in a temporary directory, or in that of `data`, which is kept, and cleans up. A failure, and the first SIGINT or SIGTERM, end it with
+ * status 1.
+ */
+export async function runBench(
+  {
+    events,
+    data,
+    say,
+  }: { readonly events: number; readonly data?: string | undefined; readonly say: (line: string) => void },
+  use: (bench: Bench, directory: string) => Promise<void>,
+): Promise<void> {
+  // Only once: a second signal ends the process.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  try {
+    const directory = data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
+    try {
+      await mkdir(directory, { recursive: true });
+      const bench = await setUp(directory, events, say);
+      try {
+        await use(bench, directory);
+      } finally {
+        await bench.stop();
+      }
+    } finally {
+      if (data === undefined) await rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    }
+  } catch (error) {
+    say(inspect(error));
+    process.exitCode = 1;
+  }
+}
 
 /** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */
 export async function setUp(

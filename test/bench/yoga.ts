@@ -9,6 +9,7 @@ import type { Caller } from './baseline-core.ts';
 import { graphqlDefinition } from './baseline-definitions.ts';
 import { graphqlEvents } from './baseline-events.ts';
 import { graphqlSessionsInPart } from './baseline-sessions.ts';
+import { serve } from './serve.ts';
 
 /**
  * A tuned server on GraphQL Yoga: the schema of the gateway, the statements of the baseline, the key looked up on every request, documents
@@ -66,9 +67,4 @@ const yoga = createYoga<object, Context>({
   multipart: false,
 });
 
-const server = createServer((request, response) => void yoga(request, response));
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address();
-  if (address !== null && typeof address === 'object') process.stdout.write(`http://127.0.0.1:${address.port}\n`);
-});
-process.on('SIGTERM', () => process.exit(0));
+serve(createServer((request, response) => void yoga(request, response)));
