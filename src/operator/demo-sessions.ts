@@ -23,7 +23,7 @@ export type ContextAt = (person: number, at: Date) => OperationContext;
 interface Agent {
   readonly agent: string;
   readonly format: FormatName;
-  /** Of 100 sessions, and how many of 100 of its own fail. */
+  /** The percentage of all sessions that are its own, and of its own that fail. */
   readonly share: number;
   readonly failures: number;
   readonly projects: readonly string[];
@@ -32,11 +32,9 @@ interface Agent {
 
 const read = (name: string): string[] =>
   readFileSync(join(import.meta.dirname, `demo-lines/${name}.ndjson`), 'utf8').match(/.+/g) ?? [];
-const AGENTS = read('agents').map((line) => JSON.parse(line) as Agent);
 
-interface Planned {
+interface Planned extends Pick<Agent, 'agent' | 'format'> {
   readonly title: string;
-  readonly agent: string;
   readonly project: string;
   /** Index of the person who has started it. */
   readonly person: number;
@@ -80,19 +78,21 @@ function planSessions(now: Date, people: number): Planned[] {
   let state = 20_251;
   const chance = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(chance() * items.length)] as Item;
+  const agents = read('agents').map((line) => JSON.parse(line) as Agent);
   const pickAgent = () => {
     let left = chance() * 100;
-    return AGENTS.find(({ share }) => (left -= share) < 0) ?? pick(AGENTS);
+    return agents.find(({ share }) => (left -= share) < 0) ?? pick(agents);
   };
   const today = Math.floor(now.getTime() / DAY_MS) * DAY_MS;
   const planned = Array.from({ length: DAYS }, (_, index) => {
     const day = new Date(today - (DAYS - 1 - index) * DAY_MS);
     return Array.from({ length: SESSIONS_OF_DAY[day.getUTCDay()] ?? 0 }, (): Planned => {
-      const { agent, titles, projects, failures } = pickAgent();
+      const { agent, format, titles, projects, failures } = pickAgent();
       const fate = chance() * 100;
       return {
         title: pick(titles),
         agent,
+        format,
         project: pick(projects),
         person: Math.floor(chance() ** 2 * people),
         startedAt: new Date(day.getTime() + Math.round((7 + chance() * 11) * 60) * MINUTE_MS),
@@ -107,7 +107,7 @@ function planSessions(now: Date, people: number): Planned[] {
 
 /** Records a session as the recorder does. One that has not ended has no transcript, which would be completed after a while. */
 async function record(contextAt: ContextAt, planned: Planned, projects: Map<string, ProjectId | null>): Promise<void> {
-  const { title, agent, project, person, startedAt, state, details, pullRequest } = planned;
+  const { title, agent, format, project, person, startedAt, state, details, pullRequest } = planned;
   const begun = contextAt(person, startedAt);
   const sourceId = begun.newId();
   const given = { title, agent, visibility: 'public' };
@@ -120,7 +120,6 @@ async function record(contextAt: ContextAt, planned: Planned, projects: Map<stri
   await transitionSession(begun, { sessionId, state: 'inProgress' });
   const { text, endedAt } = linesOf(planned, sourceId);
   const ended = contextAt(person, endedAt);
-  const format = AGENTS.find((each) => each.agent === agent)?.format;
   const file = isOpen ? undefined : { file: `${sourceId}.jsonl`, fromLine: 1 };
   await appendSessionLines(ended, parseInput(appendSessionLinesInput, { sessionId, format, text, ...file }));
   if (!isOpen) await transitionSession(ended, { sessionId, state });
