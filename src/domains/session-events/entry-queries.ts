@@ -84,6 +84,9 @@ const firstOf = (
 const START = sql<number>`0`;
 const END = sql<number>`9223372036854775807`;
 
+/** Its entries are found by the index of turns. */
+const isOneTurn = ({ turnFrom, turnBefore }: SessionEntryFilter) => turnFrom != null && turnBefore === turnFrom + 1;
+
 type Conditions = {
   readonly [Name in keyof Required<SessionEntryFilter>]: (
     given: NonNullable<SessionEntryFilter[Name]>,
@@ -95,12 +98,11 @@ const CONDITIONS: Conditions = {
   isFailed: (given) => (given ? sql`n.is_failed` : sql`not n.is_failed`),
   toolNames: (given) => sql`n.tool_name = any(${listOf('text', given)})`,
   subagentIds: (given) => sql`n.subagent_id = any(${listOf('text', given)})`,
-  turnFrom: (given, { turnBefore }) =>
-    turnBefore === given + 1
-      ? sql`n.turn = ${given}::int`
-      : sql`n.turn >= ${given}::int and n.id >= ${firstOf(given, START)}`,
+  turnFrom: (given, filter) =>
+    isOneTurn(filter) ? sql`n.turn = ${given}::int` : sql`n.turn >= ${given}::int and n.id >= ${firstOf(given, START)}`,
   // By the order of the page, and not by the index of turns, after which all would be sorted.
-  turnBefore: (given) => sql`n.turn + 0 < ${given}::int and n.id < coalesce(${firstOf(given, END)}, ${END})`,
+  turnBefore: (given, filter) =>
+    isOneTurn(filter) ? sql`true` : sql`n.turn + 0 < ${given}::int and n.id < coalesce(${firstOf(given, END)}, ${END})`,
   // Of the session alone, so that its texts are searched once and not for each entry.
   search: (given) =>
     sql`n.events && coalesce((select range_agg(int8range(t.event_id, t.event_id, '[]')) from session_text as t
