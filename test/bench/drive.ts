@@ -4,6 +4,8 @@ import type { WorkRequest } from './work.ts';
 
 export interface Load {
   readonly requests: readonly WorkRequest[];
+  /** Instead, the requests of the connections, in turn. */
+  readonly requestsOf?: readonly (readonly WorkRequest[])[];
   /** The keys of the connections, in turn. */
   readonly keys: readonly string[];
   readonly connections: number;
@@ -29,7 +31,7 @@ const SMALLEST_SHARE = 0.7;
  */
 export async function drive(
   target: Target,
-  { requests, keys, connections, seconds, mixed = false }: Load,
+  { requests, requestsOf = [requests], keys, connections, seconds, mixed = false }: Load,
 ): Promise<Round> {
   const times: number[] = [];
   const sizes = { min: Infinity, max: 0 };
@@ -49,7 +51,8 @@ export async function drive(
         setupClient: (client) => {
           next += 1;
           const key = keys[next % keys.length];
-          client.setRequests(rotated(requests, next).map((request) => prepared(request, key)));
+          const own = requestsOf[next % requestsOf.length] ?? requests;
+          client.setRequests(rotated(own, next).map((request) => prepared(request, key)));
         },
       },
       (error: Error | null, done: autocannon.Result) => (error ? reject(error) : resolve(done)),

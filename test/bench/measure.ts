@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { request as send } from 'undici';
 import { ask, requireEqualAnswers } from './compare.ts';
 import { type Load, type Round, drive, headersFor, median, quantile } from './drive.ts';
@@ -14,6 +15,8 @@ export interface Pace {
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly connections: number;
+  /** Between rounds, for what the last one has left behind where a limit would count it. */
+  readonly pauseMs?: number;
 }
 
 export interface Measured {
@@ -69,11 +72,15 @@ export interface Side {
 /** Warms all sides up, then measures them alternately. @returns the rounds of each side */
 export async function measureSides(sides: readonly Side[], pace: Pace): Promise<Round[][]> {
   const measured = sides.map((side) => ({ ...side, rounds: new Array<Round>() }));
-  for (const { target, load } of measured) await drive(target, { ...load, seconds: pace.warmUpSeconds });
-  for (let round = 0; round < pace.rounds; round += 1) {
+  const round = async ({ target, load }: Side) => {
+    const done = await drive(target, load);
+    if (pace.pauseMs !== undefined) await delay(pace.pauseMs);
+    return done;
+  };
+  for (const { target, load } of measured) await round({ target, load: { ...load, seconds: pace.warmUpSeconds } });
+  for (let count = 0; count < pace.rounds; count += 1) {
     // The order alternates, so that none always runs after the same other one.
-    for (const side of round % 2 === 0 ? measured : measured.toReversed())
-      side.rounds.push(await drive(side.target, side.load));
+    for (const side of count % 2 === 0 ? measured : measured.toReversed()) side.rounds.push(await round(side));
   }
   return measured.map(({ rounds }) => rounds);
 }

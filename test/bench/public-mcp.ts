@@ -16,7 +16,10 @@ import type { WorkRequest } from './work.ts';
 /** What is installed for the comparison, without scripts of packages. */
 export const PEERS = { 'mcp-proxy': '6.7.19', 'mcp-hub': '4.2.1' };
 const CLIENTS = [1, 8, 32];
-/** Four people with one key each, and two connections: the limits of a key and of a connection are 10 and 20 calls at once. */
+/**
+ * Four people with one key each, and two connections: the limits of a key and of a connection are 10 and 20 calls at once. Each client calls at
+ * one connection, so that 32 clients stay below them.
+ */
 const KEYS = 4;
 const CONNECTIONS = 2;
 const CALLS = 400;
@@ -35,6 +38,8 @@ const requestsOf = (toRequest: ToRequest): WorkRequest[] =>
     const { path, body } = toRequest(queryOf(index), index);
     return { method: 'POST', path, body: JSON.stringify(body), accept: ACCEPT };
   });
+const byConnection = (requests: readonly WorkRequest[]) =>
+  Array.from({ length: CONNECTIONS }, (_, at) => requests.filter((_request, index) => index % CONNECTIONS === at));
 const message = (name: string, query: string, id: number) => ({
   jsonrpc: '2.0',
   id,
@@ -89,9 +94,9 @@ export async function measureCalls(
     for (const clients of CLIENTS) {
       const sides: Side[] = routes.map(({ target, requests }) => ({
         target,
-        load: { requests, keys, connections: clients, seconds: pace.seconds },
+        load: { requests, requestsOf: byConnection(requests), keys, connections: clients, seconds: pace.seconds },
       }));
-      for (const [index, rounds] of (await measureSides(sides, pace)).entries())
+      for (const [index, rounds] of (await measureSides(sides, { ...pace, pauseMs: 500 })).entries())
         calls.push({ name: routes[index]?.name ?? '', clients, ...medians(rounds) });
     }
     return { calls, missing };
