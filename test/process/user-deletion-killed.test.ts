@@ -50,6 +50,8 @@ async function stopAtEachBatch(): Promise<Barrier> {
   const hold = async () => {
     const em = gateway.dependencies.database.em.fork();
     await em.begin();
+    // The lock is held until a worker has started and taken over the job, which takes long on a busy machine.
+    await em.execute('set local idle_in_transaction_session_timeout = 0');
     return { em, held: em.execute('select pg_advisory_xact_lock(?)', [BATCH_LOCK]) };
   };
   let current = await hold();

@@ -5,7 +5,8 @@ import { type Pools, dayIn } from './graphql-values.ts';
 
 /** What lists have, but for the names of types. */
 const LISTS = `{ viewer { organization {
-  webhooks(first: 1) { totalCount edges { cursor node { conditions { sessionStates } deliveries(first: 1) { edges { cursor node { id status } } } } } }
+  signInSettings { adminGroups allowedGroups domains isOnly issuer joins organizationSlug viewerGroups }
+  webhooks(first: 1) { totalCount pageInfo { hasNextPage } nodes { id } edges { cursor node { conditions { sessionStates } deliveries(first: 1) { edges { cursor node { id status } } } } } }
   auditLog(first: 20) { totalCount edges { cursor node { changedFields refusal requestId source actor { ... on Account { id } } actorLabel clientAddress operation requestIdOrigin targetId targetLabel targetType userAgent } } }
   feed(first: 3) { edges { cursor node { id } } }
   eventTypes(first: 3) { totalCount edges { cursor node { name } } }
@@ -82,6 +83,39 @@ export function rareOperations(pool: Pools): GeneratedOperation[] {
         session { __typename hold { __typename reason heldAt heldBy { __typename id } } } } } }`,
       { input: { sessionId: pool['sessionId']?.[0], reason: 'A dispute' } },
     ),
+    ask(
+      OperationTypeNode.MUTATION,
+      `mutation ($input: PinSessionInput!) { pinSession(input: $input) { __typename ... on PinSessionPayload { __typename
+        session { __typename hold { __typename creatorLabel holder { __typename ... on Account { id } } } } } } }`,
+      { input: { sessionId: pool['sessionId']?.[0] } },
+    ),
+    ask(
+      OperationTypeNode.MUTATION,
+      `mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { __typename ... on CreateWebhookPayload { __typename
+        secret webhook { __typename conditions { __typename sessionStates } } } } }`,
+      { input: { url: 'https://example.com/conditions', conditions: { sessionStates: ['COMPLETED'] } } },
+    ),
+    ...['addEventProperty', 'updateEventProperty', 'deleteEventProperty'].map((name) => {
+      const type = `${name[0]?.toUpperCase()}${name.slice(1)}`;
+      const answered =
+        name === 'deleteEventProperty'
+          ? 'deletedId deletedName organization { __typename id }'
+          : 'property { __typename options { __typename id value description displayOrder hidden } }';
+      const options = { label: 'Size', options: [{ label: 'Large', value: 'large', description: 'Over ten' }] };
+      return ask(
+        OperationTypeNode.MUTATION,
+        `mutation ($input: ${type}Input!) { ${name}(input: $input) { __typename ... on ${type}Payload { __typename
+          eventDefinition { __typename id } ${answered} } } }`,
+        {
+          input: {
+            eventName: pool['eventName']?.[0],
+            name: 'size',
+            ...(name === 'deleteEventProperty' ? {} : options),
+            ...(name === 'addEventProperty' ? { type: 'ENUMERATION' } : {}),
+          },
+        },
+      );
+    }),
     // This one is refused, so that the next one finds a violation beside the occurrence.
     ask(
       OperationTypeNode.MUTATION,
