@@ -1,15 +1,4 @@
 import { VERSION_AND_BUILD } from './core/version.ts';
-import { SETTINGS, readConfig } from './core/config.ts';
-import { misspelledVariables } from './core/misspelled-variables.ts';
-import { assemble } from './gateway/assemble.ts';
-import { prepareDatabase } from './gateway/prepare-database.ts';
-import { runLogin, runLogout } from './recorder/login.ts';
-import { createLog } from './gateway/telemetry/logging.ts';
-import { parseCommandLine } from './operator/command-line.ts';
-import { type DatabaseCommand, isLoginCommand } from './operator/command.ts';
-import { needsNoMigration, runCommand } from './operator/commands.ts';
-import { isPlanCommand, runPlanCommand } from './operator/tracking-plan/plan-commands.ts';
-import { writeAnswer } from './operator/write-answer.ts';
 
 /** The exit status with which shells report an interrupted program. */
 const INTERRUPTED = 130;
@@ -23,32 +12,24 @@ async function main(args: readonly string[]): Promise<void> {
     if (error.code !== 'EPIPE') throw error;
     readerLeft.abort();
   });
+  // Each question and command loads only what it needs: all of the gateway takes seconds.
+  if (['--version', '-V'].includes(args[0] ?? '')) return void process.stdout.write(`${VERSION_AND_BUILD}\n`);
+  const { isLoginCommand, isPlanCommand } = await import('./operator/command.ts');
+  const { parseCommandLine } = await import('./operator/command-line.ts');
   const command = parseCommandLine(args);
-  if (isPlanCommand(command)) {
+  if (command.name === 'help') process.stdout.write(command.text);
+  else if (isPlanCommand(command)) {
+    const { runPlanCommand } = await import('./operator/tracking-plan/plan-commands.ts');
     const { output, exitStatus } = await runPlanCommand(command, process.env);
     process.stdout.write(output);
     process.exitCode = exitStatus;
-  } else if (isLoginCommand(command)) await (command.name === 'login' ? runLogin : runLogout)(command.addresses);
-  else if (command.name === 'help') process.stdout.write(command.text);
-  else if (command.name === 'version') process.stdout.write(`${VERSION_AND_BUILD}\n`);
-  else await run(command);
-}
-
-async function run(command: DatabaseCommand): Promise<void> {
-  if (command.name === 'events import') endWhereItCanGoOn();
-  const config = readConfig(process.env);
-  for (const line of misspelledVariables(process.env, SETTINGS)) process.stderr.write(`${line}\n`);
-  // Standard output is only for the answer.
-  const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
-  try {
-    const note = (line: string) => process.stderr.write(`${line}\n`);
-    if (!needsNoMigration(command)) await prepareDatabase(assembly.dependencies, note);
-    const streams = { progress: process.stderr, input: process.stdin, signal: interruption.signal };
-    const answer = await runCommand(assembly.dependencies, command, streams);
-    const asTable = process.stdout.isTTY && !('json' in command && command.json);
-    await writeAnswer(answer, process.stdout, { asTable, signal: readerLeft.signal });
-  } finally {
-    await assembly.close();
+  } else if (isLoginCommand(command)) {
+    const { runLogin, runLogout } = await import('./recorder/login.ts');
+    await (command.name === 'login' ? runLogin : runLogout)(command.addresses);
+  } else {
+    if (command.name === 'events import') endWhereItCanGoOn();
+    const { runOnDatabase } = await import('./operator/run-on-database.ts');
+    await runOnDatabase(command, { interrupted: interruption.signal, readerLeft: readerLeft.signal });
   }
 }
 

@@ -2,29 +2,33 @@ import { largest } from '../core/arrays.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS, type Command, type CommandName } from './command.ts';
 
-/** Requests that need no database. */
-export type Question = { readonly name: 'help'; readonly text: string } | { readonly name: 'version' };
+export interface Help {
+  readonly name: 'help';
+  readonly text: string;
+}
 
 /**
  * Parses the arguments of the command line.
  * @throws UsageError if there is no command, or its arguments are invalid.
  */
-export function parseCommandLine(args: readonly string[]): Command | Question {
-  const [first = '', second = ''] = args;
+export function parseCommandLine(args: readonly string[]): Command | Help {
   if (args.length === 0) throw new UsageError(helpOf().trimEnd());
-  if (first === '--version' || first === '-V') return { name: 'version' };
-  const isHelp = first === 'help';
-  const [noun = '', verb = ''] = isHelp ? args.slice(1) : [first, second];
+  const isHelp = args[0] === 'help';
+  const wantsHelp = isHelp || args.some(isHelpOption);
+  const [noun = '', verb = ''] = args.slice(isHelp ? 1 : 0).filter((argument) => !isHelpOption(argument));
   const name = [`${noun} ${verb}`, noun].find(isCommandName);
-  const wantsHelp = isHelp || args.some((argument) => argument === '--help' || argument === '-h');
-  if (wantsHelp) return { name: 'help', text: helpOf(name) };
-  if (!name && second === '' && isNoun(first)) throw new UsageError(helpOfNoun(first).trimEnd());
-  if (!name) throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
+  if (wantsHelp && (name || noun === '')) return { name: 'help', text: helpOf(name) };
+  const isOnlyNoun = isNoun(noun) && verb === '';
+  if (isOnlyNoun && wantsHelp) return { name: 'help', text: helpOfNoun(noun) };
+  if (isOnlyNoun) throw new UsageError(helpOfNoun(noun).trimEnd());
+  if (!name) throw new UsageError(`unknown command '${`${noun} ${verb}`.trim()}'; --help lists them`);
   // The compiler does not know that the name and what is parsed belong together.
   return { name, ...COMMANDS[name].parse(args.slice(name.split(' ').length)) } as Command;
 }
 
 const isCommandName = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text);
+
+const isHelpOption = (argument: string): boolean => argument === '--help' || argument === '-h';
 
 const isNoun = (text: string): boolean => Object.keys(COMMANDS).some((name) => name.startsWith(`${text} `));
 

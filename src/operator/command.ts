@@ -288,6 +288,8 @@ export type PlanCommand = Extract<Command, { name: `plan ${string}` }>;
 export type LoginCommand = Extract<Command, { name: 'login' | 'logout' }>;
 export type DatabaseCommand = Exclude<Command, PlanCommand | LoginCommand>;
 
+export const isPlanCommand = (given: { readonly name: string }): given is PlanCommand => given.name.startsWith('plan ');
+
 export function isLoginCommand(given: { readonly name: string }): given is LoginCommand {
   return given.name === 'login' || given.name === 'logout';
 }

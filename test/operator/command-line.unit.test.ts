@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/operator/command-arguments.ts';
-import { helpOf, parseCommandLine } from '../../src/operator/command-line.ts';
+import { helpOf, helpOfNoun, parseCommandLine } from '../../src/operator/command-line.ts';
 
 const ID = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
 
@@ -15,8 +15,7 @@ test.for([
   [['help', 'keys', 'create'], { name: 'help', text: helpOf('keys create') }],
   [['keys', 'create', '--help'], { name: 'help', text: helpOf('keys create') }],
   [['keys', 'create', '--email', 'x', '-h'], { name: 'help', text: helpOf('keys create') }],
-  [['keys', '--help'], { name: 'help', text: helpOf() }],
-  [['--version'], { name: 'version' }],
+  [['keys', '--help'], { name: 'help', text: helpOfNoun('keys') }],
   [['organizations', 'list', '--json'], { name: 'organizations list', json: true }],
   [['users', 'list', '--organization', 'acme'], { name: 'users list', organization: 'acme' }],
   [['sessions', 'list'], { name: 'sessions list' }],
@@ -124,6 +123,7 @@ test.for([
   [['migrate', '--dry-run', '--finish'], '--dry-run: not with --finish'],
   [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
   [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],
+  [['foo', '--help'], "unknown command 'foo'; --help lists them"],
   [
     ['keys'],
     expect.stringMatching(

@@ -6,10 +6,9 @@ import { ROLES, SCOPES_OF_PEOPLE } from '../../src/core/access.ts';
 import { storeSecret } from '../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError } from '../../src/operator/command-arguments.ts';
-import { isLoginCommand } from '../../src/operator/command.ts';
+import { isLoginCommand, isPlanCommand } from '../../src/operator/command.ts';
 import { parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
-import { isPlanCommand } from '../../src/operator/tracking-plan/plan-commands.ts';
 import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
@@ -20,7 +19,7 @@ const silent = { progress: { write: () => undefined } };
 /** Runs a command like the command line, on the database of the test. */
 async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
   const command = parseCommandLine(args.split(' '));
-  if (command.name === 'help' || command.name === 'version' || isPlanCommand(command) || isLoginCommand(command))
+  if (command.name === 'help' || isPlanCommand(command) || isLoginCommand(command))
     throw new Error(`${command.name} is not a command`);
   return runCommand(dependencies, command, silent);
 }

@@ -9,9 +9,6 @@ import { decodePlan, parsePlan, printPlan } from './plan-file.ts';
 import type { Plan, PlannedEvent, PlannedProperty } from './plan.ts';
 import { printTypes } from './print-types.ts';
 
-export const isPlanCommand = (command: { readonly name: string }): command is PlanCommand =>
-  command.name.startsWith('plan ');
-
 export interface PlanAnswer {
   readonly output: string;
   readonly exitStatus: number;
