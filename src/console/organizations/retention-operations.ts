@@ -41,7 +41,7 @@ export const RETENTION_OPERATIONS = {
   Organization: `query Organization($mayChange: Boolean!) {
     viewer { organization { id databaseId name slug logoUrl updatedAt viewerCanDelete definitionDeletion ... @include(if: $mayChange) {
       keyPolicy { maxDays boundOnly }
-      retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator }
+      retention { sessionDays occurrenceDays auditLogDays limitedByOperator }
       signInSettings { issuer domains organizationSlug joins adminGroups viewerGroups allowedGroups isOnly }
     } } }
   }`,

@@ -8,7 +8,22 @@ import type { Organization } from './organization-forms.tsx';
 import { RedactOrganization } from './redaction-form.tsx';
 import { EditRetention } from './retention-forms.tsx';
 
-const keptFor = (days: number | null) => (days === null ? 'without limit' : `${days.toLocaleString()} days`);
+const KINDS = [
+  ['sessionDays', 'Sessions are kept', 'sessions'],
+  ['occurrenceDays', 'Occurrences are kept', 'occurrences'],
+  ['auditLogDays', 'The audit log is kept', 'the audit log'],
+] as const;
+
+type Periods = NonNullable<Organization['retention']>;
+
+const keptFor = (retention: Periods, kind: (typeof KINDS)[number][0]) => {
+  const days = retention[kind];
+  if (days !== null) return `${days.toLocaleString()} days`;
+  return retention.limitedByOperator.includes(kind) ? 'as long as the operator keeps it' : 'without limit';
+};
+
+const limitedIn = ({ limitedByOperator }: Periods) =>
+  KINDS.filter(([kind]) => limitedByOperator.includes(kind)).map(([, , name]) => name);
 
 interface Props {
   readonly organization: Organization;
@@ -25,17 +40,11 @@ export function Retention({ organization, onDone }: Props) {
       <h2 id="retention">Recorded data</h2>
       {retention && (
         <>
-          <Facts
-            facts={[
-              ['Sessions are kept', keptFor(retention.sessionDays)],
-              ['Occurrences are kept', keptFor(retention.occurrenceDays)],
-              ['The audit log is kept', keptFor(retention.auditLogDays)],
-            ]}
-          />
-          {retention.isLimitedByOperator && (
+          <Facts facts={KINDS.map(([kind, label]) => [label, keptFor(retention, kind)])} />
+          {limitedIn(retention).length > 0 && (
             <p class="soft">
-              The operator of this gateway keeps some of this for a shorter time than the organization has set; the
-              shorter time counts.
+              The operator of this gateway keeps some of this for a shorter time than the organization has set:{' '}
+              {limitedIn(retention).join(', ')}.
             </p>
           )}
         </>
