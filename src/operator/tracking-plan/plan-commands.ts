@@ -54,8 +54,11 @@ async function readPlan(path: string): Promise<Plan> {
   const content =
     path === '-'
       ? await buffer(process.stdin)
-      : await readFile(path).catch((error: Error) => {
-          throw new UsageError(`FILE: ${error.message}`, { cause: error });
+      : await readFile(path).catch((error: NodeJS.ErrnoException) => {
+          const { code, message } = error;
+          throw new UsageError(code === 'ENOENT' ? `there is no file ${path}` : `${path}: ${message}`, {
+            cause: error,
+          });
         });
   return parsePlan(decodePlan(content, path), path);
 }
