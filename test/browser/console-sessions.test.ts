@@ -34,6 +34,8 @@ test.each(VIEWS)(
     await expect.poll(() => title.getAttribute('aria-invalid')).toBe('true');
     await expect.poll(() => title.evaluate((field) => field === document.activeElement)).toBe(true);
     await isGood(page, `session-faults-${name}`);
+    await title.fill('  ');
+    expect(await title.inputValue()).toBe('');
     const long = `\u05D0\u05D1\u05D2${'w'.repeat(987)}`;
     await title.fill(long);
     await dialog(page).getByLabel('Description').fill(long);

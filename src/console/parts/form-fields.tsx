@@ -118,9 +118,10 @@ export function TextField(props: TextFieldProps) {
     // It counts code units, of which a code point has at most two, and cuts before what is drawn as one.
     maxlength: 2 * max + 100,
     onInput: ({ currentTarget }: { readonly currentTarget: { value: string } }) => {
-      const typed = currentTarget.value;
+      // The API takes spaces as a text, and nobody could see or click such a title.
+      const typed = isRequired && currentTarget.value.trim() === '' ? '' : currentTarget.value;
       const kept = typed.length > max ? Array.from(typed).slice(0, max).join('') : typed;
-      if (kept !== typed) currentTarget.value = kept;
+      if (kept !== currentTarget.value) currentTarget.value = kept;
       setCut(kept !== typed);
       set(kept);
     },
