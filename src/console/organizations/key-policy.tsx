@@ -66,7 +66,7 @@ function EditRules({ organization, onDone, onClose }: DialogProps & Props) {
       <TextField
         name="maxDays"
         label="Days for API keys"
-        help="Older keys of people and service accounts act here no longer at once. An empty field allows any age."
+        help="Older keys of people and service accounts stop working here at once. An empty field allows any age."
       />
       <CheckField name="boundOnly" label="No new keys for all organizations" help="Those that exist stay." />
       <SelectField name="definitionDeletion" label="Event definitions are deleted by" choices={DELETIONS} />

@@ -48,6 +48,7 @@ export function EditRetention({ organization, onDone, onClose }: Props) {
   const settled = useSettled(wanted);
   const { data, faults, isLoading, paused } = useQuery('RetentionPreview', JSON.parse(settled) as object);
   const preview = data?.viewer.organization?.retentionPreview;
+  const isRefused = faults.some(({ extensions }) => extensions?.code === 'INVALID_INPUT');
   // A refused preview blocks nothing: the answer to the form names the field.
   const isCounting = isLoading || settled !== wanted;
   return (
@@ -69,7 +70,8 @@ export function EditRetention({ organization, onDone, onClose }: Props) {
       <TextField name="auditLogDays" label="Days for the audit log" />
       <h3>What this deletes now</h3>
       {isCounting && !preview && <Loading paused={paused} />}
-      {faults.length > 0 && !isCounting && <Faults faults={faults} />}
+      {!isCounting &&
+        (isRefused ? <p class="soft">Days are whole numbers from 1 to 36,500.</p> : <Faults faults={faults} />)}
       {preview && (
         <div aria-busy={isCounting} role="status">
           <Counts

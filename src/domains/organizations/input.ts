@@ -6,7 +6,7 @@ import { ROLES } from '../../core/access.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { keyPolicyDocument } from './key-policy-document.ts';
 import { DEFINITION_DELETIONS } from './entity.ts';
-import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
+import { WHOLE_DAYS, httpUri, idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
   (value) => value === '' || value.trim() !== '',
@@ -75,7 +75,7 @@ export const keyPolicyReference = z.strictObject({
 export const updateKeyPolicyInput = keyPolicyReference.extend({
   maxDays: z
     .int()
-    .min(1)
+    .min(1, WHOLE_DAYS)
     .max(3650)
     .nullable()
     .optional()

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { OrganizationId } from '../../core/ids.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
-import { idSchema } from '../../core/input/validation.ts';
+import { WHOLE_DAYS, idSchema } from '../../core/input/validation.ts';
 import { retentionDocument } from './documents.ts';
 
-const days = z.int().min(1).max(36_500).nullable().optional();
+const days = z.int().min(1, WHOLE_DAYS).max(36_500).nullable().optional();
 
 const { sessionDays, occurrenceDays, auditLogDays } = retentionDocument.shape;
 const sameText = ({ description = '' }: z.ZodType) => days.describe(description);
