@@ -228,6 +228,12 @@ const IS_REQUIRED = 'is required';
 export const NOT_EXACT =
   'must be a number that JavaScript can represent exactly: an integer of at most 2^53, or 15 digits';
 
+const FORMATS: Readonly<Record<string, string>> = {
+  uuid: 'must be a UUID',
+  date: 'must be a date, such as 2026-03-01',
+  datetime: 'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z',
+};
+
 /** The messages of zod in this process, where a schema has none of its own. They always name the bound. */
 z.config({ customError: messageOf });
 
@@ -245,7 +251,7 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_small':
       return sizeMessage('at least', issue.origin, issue.minimum);
     case 'invalid_format':
-      return issue.format === 'uuid' ? 'must be a UUID' : `must be a valid ${issue.format}`;
+      return FORMATS[issue.format] ?? `must be a valid ${issue.format}`;
     case 'invalid_union':
       return issue.note === undefined
         ? 'has none of the allowed shapes'

@@ -16,9 +16,7 @@ const newKey = {
     .max(SCOPES.length)
     .transform((scopes) => [...new Set(scopes)])
     .describe('The permissions of the new key: only scopes that the calling key has.'),
-  expiresAt: optional(
-    z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' }).transform((value) => new Date(value)),
-  ).describe(
+  expiresAt: optional(z.iso.datetime({ offset: true }).transform((value) => new Date(value))).describe(
     'When the key expires; must not be later than the expiry of the calling key. When absent, the key expires when the calling key does, or never.',
   ),
 };

@@ -11,9 +11,7 @@ export type DeletionState = (typeof DELETION_STATES)[number];
 export const deletionQuestionnaire = z
   .strictObject({
     reasons: withDefault(z.array(text({ min: 1, max: 200 })).max(20), []).describe('Reasons for leaving.'),
-    submittedAt: optional(z.iso.datetime({ offset: true, error: 'must be an ISO 8601 date and time' })).describe(
-      'When the questionnaire was answered.',
-    ),
+    submittedAt: optional(z.iso.datetime({ offset: true })).describe('When the questionnaire was answered.'),
     otherReason: optional(text({ min: 1, max: 2000 })).describe('Another reason as free text.'),
   })
   .describe('Why the user leaves. All fields are optional.');

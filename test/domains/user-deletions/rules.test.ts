@@ -148,7 +148,7 @@ describe('requesting the deletion', () => {
     ],
     [
       { deletionQuestionnaire: { submittedAt: 'yesterday' } },
-      'deletionQuestionnaire.submittedAt: must be an ISO 8601 date and time',
+      'deletionQuestionnaire.submittedAt: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z',
     ],
     [{ deletionQuestionnaire: { otherReason: '' } }, 'deletionQuestionnaire.otherReason: must not be empty'],
     [
