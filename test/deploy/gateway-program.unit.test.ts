@@ -70,7 +70,7 @@ test('with an old Node.js first in the path, as systemd may find it, the Node.js
     PATH: `${folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
     NODE_ENV: 'production',
   };
-  const { code, stderr, lines } = await gateway(['cli', '--version'], variables, GATEWAY);
+  const { code, stderr, lines } = await gateway(['--version'], variables, GATEWAY);
   expect({ code, stderr, lines }).toEqual({
     code: 0,
     stderr: '',
@@ -81,7 +81,7 @@ test('with an old Node.js first in the path, as systemd may find it, the Node.js
 test('another program is refused with the usage and status 2', async () => {
   expect(await gateway(['stop'])).toEqual({
     code: 2,
-    stderr: 'usage: gateway [start | worker | cli COMMAND…]\n',
+    stderr: 'usage: gateway [start | worker | cli COMMAND… | --version]; "gateway cli --help" lists the commands\n',
     lines: [''],
   });
 });
