@@ -7,8 +7,7 @@ export class UsageError extends Error {}
 export interface Parameter<Value = unknown> {
   /** Such as `--email E`, `--all` or `FILE`. */
   readonly usage: string;
-  /** Without one, the help does not list it. */
-  readonly meaning: string | undefined;
+  readonly meaning: string;
   /** How the first line of the help shows it. */
   readonly shown: string;
   /** @throws UsageError for invalid texts. */
@@ -20,7 +19,7 @@ type Reader<Value> = (text: string, name: string) => Value;
 
 export const asText: Reader<string> = (text) => text;
 
-export const required = <Value>(usage: string, meaning: string | undefined, read: Reader<Value>): Parameter<Value> => ({
+export const required = <Value>(usage: string, meaning: string, read: Reader<Value>): Parameter<Value> => ({
   usage,
   meaning,
   shown: usage,

@@ -40,9 +40,8 @@ export function helpOf(command?: CommandName): string {
     return `Usage: ${CALL} <command>\n\n${commandList('')}\n--help after a command lists its options; --version prints the version.\n`;
   }
   const { takes, summary, parameters } = COMMANDS[command];
-  const listed = parameters.flatMap(({ usage, meaning }) => (meaning === undefined ? [] : [{ usage, meaning }]));
-  const width = widest(listed.map(({ usage }) => usage));
-  const lines = listed.map(({ usage, meaning }) => `  ${usage.padEnd(width)}  ${meaning}\n`);
+  const width = widest(parameters.map(({ usage }) => usage));
+  const lines = parameters.map(({ usage, meaning }) => `  ${usage.padEnd(width)}  ${meaning}\n`);
   return `Usage: ${`${CALL} ${command} ${takes}`.trimEnd()}\n\n${summary}\n${lines.length > 0 ? '\n' : ''}${lines.join('')}`;
 }
 

@@ -96,6 +96,7 @@ const JSON_OUTPUT: Parameter<true | undefined> = {
   shown: '',
 };
 const LIST = { organization: optional('--organization SLUG', ONLY_ROWS, asText), json: JSON_OUTPUT };
+const KEY_ID = required('ID', 'the id of the key, which keys list prints', keyIdOf);
 const PLAN_FILE = required('FILE', 'a tracking plan in YAML or JSON; - reads standard input', asText);
 const ADDRESS: { readonly addresses: Parameter<string[]> } = {
   addresses: {
@@ -166,9 +167,9 @@ export const COMMANDS = {
     all: optional('--all', 'include revoked and expired keys', () => true as const),
     json: JSON_OUTPUT,
   }),
-  'keys revoke': command('revoke an API key', { keyId: required('ID', undefined, keyIdOf) }),
+  'keys revoke': command('revoke an API key', { keyId: KEY_ID }),
   'keys extend': command('add scopes to an API key, such as those of a newer version', {
-    keyId: required('ID', undefined, keyIdOf),
+    keyId: KEY_ID,
     scopes: repeated('--scope S', 'scopes to add, by default all that this version knows', oneOf(SCOPES_OF_PEOPLE)),
   }),
   'sign-in link': command(
@@ -186,7 +187,7 @@ export const COMMANDS = {
   'organizations list': command('list organizations, newest first', { json: JSON_OUTPUT }),
   'organizations export': command(
     'write everything of an organization, one JSON object on a line; without a last line `end` it is not complete',
-    { organization: required('--organization SLUG', ONLY_ROWS, asText) },
+    { organization: required('--organization SLUG', 'the organization, by its slug', asText) },
     (given) => ({ ...given, json: true as const }),
   ),
   'users delete': command('delete an account and what its person recorded privately', {
@@ -195,7 +196,7 @@ export const COMMANDS = {
   'users list': command('list users, newest first', LIST),
   'sessions list': command('list sessions, newest first', LIST),
   'subscriptions set': command('change a subscription of an organization', {
-    organization: required('--organization SLUG', undefined, asText),
+    organization: required('--organization SLUG', 'the organization, by its slug', asText),
     family: required('--family F', PRODUCT_FAMILIES.join(', '), oneOf(PRODUCT_FAMILIES)),
     level: required('--level L', SUBSCRIPTION_LEVELS.join(', '), oneOf(SUBSCRIPTION_LEVELS)),
   }),
