@@ -1,4 +1,4 @@
-import { countOf, shortCount } from '../parts/amounts.ts';
+import { countOf, countTick } from '../parts/amounts.ts';
 import { type Bar, BarPlot, Share, dayName } from '../parts/bar-plot.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
@@ -58,7 +58,7 @@ export function OccurrencePlot({ days, hrefOf, refusedOf = hrefOf }: PlotProps) 
       label="Occurrences by day"
       bars={bars}
       parts={PARTS}
-      format={shortCount}
+      format={countTick}
       summary={`${countOf(accepted)} accepted, ${countOf(refused)} refused${isCut ? ' in the last 30 days' : ''}`}
       head={['Day', 'Accepted', 'Refused']}
     />

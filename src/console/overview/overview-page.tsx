@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { costOf, counted, countOf, durationOf, shortCost, shortCount } from '../parts/amounts.ts';
+import { costOf, counted, countOf, countTick, durationOf, shortCost, shortCount } from '../parts/amounts.ts';
 import { type Bar, BarPlot, dayName } from '../parts/bar-plot.tsx';
 import { useOwnCosts, useScope } from '../parts/caller.ts';
 import { Segments, useFilter } from '../parts/filters.tsx';
@@ -255,7 +255,7 @@ function SessionPlot({ organization, days }: PlotProps) {
         label="Sessions by day"
         bars={bars}
         parts={STATE_PARTS}
-        format={shortCount}
+        format={countTick}
         summary={countsInWords(rows)}
         head={['Day', 'Sessions', ...STATE_PARTS.map(([name]) => name)]}
       />

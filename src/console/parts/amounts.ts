@@ -15,6 +15,8 @@ const COST = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', m
 export const countOf = (amount: number | null | undefined): string => (amount == null ? '–' : COUNT.format(amount));
 /** Such as "1.69M". */
 export const shortCount = (amount: number | null | undefined): string => (amount == null ? '–' : SHORT.format(amount));
+/** For an axis: there is no half of one. */
+export const countTick = (count: number): string => (Number.isInteger(count) ? SHORT.format(count) : '');
 export const costOf = (amount: number | null | undefined): string =>
   amount == null ? '–' : amount < MILLION ? COST.format(amount) : shortCost(amount);
 /** For an axis, such as "$4.5K". */
