@@ -58,7 +58,8 @@ export function matchRoute(method: string, path: string, now: Date): Match | Dom
   const onPath = (TABLE.get(segments.length) ?? []).filter((row) =>
     row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
   );
-  if (onPath.length === 0) return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
+  if (onPath.length === 0)
+    return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}; /docs lists the addresses`);
   if (event?.refusal !== undefined) return new DomainError('notFound', event.refusal);
   // HEAD is handled like GET; the body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));

@@ -178,7 +178,9 @@ test.each([
 test('a path of no family stays 404 without a word about versions', async () => {
   const { key } = await gateway.createKey();
   for (const path of ['/events/2026-03', '/events/send', '/events/2026-03/senders', '/events/custom/send/batch/x'])
-    expect((await call(key, 'GET', path)).body['message']).toBe(`there is nothing at ${path}`);
+    expect((await call(key, 'GET', path)).body['message']).toBe(
+      `there is nothing at ${path}; /docs lists the addresses`,
+    );
 });
 
 test('sort orders and booleans are taken in any case', async () => {

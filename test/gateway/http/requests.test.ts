@@ -103,7 +103,7 @@ describe('unknown paths and methods', () => {
       for (const path of ['/nothing', '/v1', '/v1/', '/v1/organizations/', '/v2/organizations', '/V1/organizations']) {
         expect(await send(gateway, method, path, { key })).toMatchObject({
           status: 404,
-          body: { error: `there is nothing at ${path}` },
+          body: { error: `there is nothing at ${path}; /docs lists the addresses` },
         });
         expect(await send(gateway, method, path)).toMatchObject({
           status: 401,
@@ -114,7 +114,11 @@ describe('unknown paths and methods', () => {
     const headers = { 'X-Request-Id': 'r1' };
     expect(await send(gateway, 'GET', '/events/1999-01/x', { key, headers })).toMatchObject({
       status: 404,
-      body: eventsError('there is nothing at /events/1999-01/x', 'OBJECT_NOT_FOUND', 'NOT_FOUND'),
+      body: eventsError(
+        'there is nothing at /events/1999-01/x; /docs lists the addresses',
+        'OBJECT_NOT_FOUND',
+        'NOT_FOUND',
+      ),
     });
     expect((await send(gateway, 'GET', `/${'x'.repeat(5000)}`, { key })).text.length).toBeLessThan(300);
   });
