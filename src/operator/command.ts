@@ -248,7 +248,7 @@ export const COMMANDS = {
   logout: command('end this sign-in', ADDRESS),
   'plan export': command('print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key', {}),
   'plan check': command(
-    'print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors',
+    'print the differences of a tracking plan to that of GATEWAY with KEY; status 1 if one is breaking, 2 for errors',
     {
       path: PLAN_FILE,
       against: optional('--against OTHER', 'compare with another file instead of the gateway', asText),
@@ -256,7 +256,7 @@ export const COMMANDS = {
     },
   ),
   'plan apply': command(
-    'change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none',
+    'change the event definitions of GATEWAY with KEY as the tracking plan says; up to 250 of them all or none',
     {
       path: PLAN_FILE,
       isDryRun: flag('--dry-run', 'let the gateway check the plan, and change nothing'),

@@ -205,7 +205,7 @@ test('the deletion of a definition shows what is lost, and asks for the name', a
 test.each(VIEWS)('%s: names that no event has are shown with the list of definitions', async (name, view) => {
   const { key: other } = await site.createKey();
   const { page, problems } = await site.open('/event-definitions', { ...view, key: other });
-  await page.getByText('No event definitions yet.').waitFor();
+  await page.getByText(`export GATEWAY=${site.url} KEY=`).waitFor();
   expect(await page.getByRole('heading', { name: 'Refused names' }).count()).toBe(0);
   const eventName = `<b>Checkout</b>_${'x'.repeat(200)}`;
   for (const each of ['chekout_started', 'chekout_started', eventName])

@@ -76,8 +76,8 @@ test('without a command, the program prints its usage and ends with status 1; wi
       login                 sign in to a gateway in a browser; the recorder then needs no key
       logout                end this sign-in
       plan export           print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key
-      plan check            print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors
-      plan apply            change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none
+      plan check            print the differences of a tracking plan to that of GATEWAY with KEY; status 1 if one is breaking, 2 for errors
+      plan apply            change the event definitions of GATEWAY with KEY as the tracking plan says; up to 250 of them all or none
       plan types            print a TypeScript module with one function for each event of a tracking plan
       database copy         copy everything to an empty database, such as from the embedded one to your own PostgreSQL
       secrets rotate        encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS

@@ -39,7 +39,9 @@ export function EventDefinitionsPage() {
   const empty = search ? (
     <Empty>No event definition matches this filter.</Empty>
   ) : (
-    <Empty command="npm run --silent cli -- plan apply tracking-plan.yaml">
+    <Empty
+      command={`export GATEWAY=${location.origin} KEY=…   # your API key\nnpm run --silent cli -- plan apply tracking-plan.yaml`}
+    >
       No event definitions yet. {mayCreate && <>Create the first one here, or </>}apply a tracking plan:
     </Empty>
   );
