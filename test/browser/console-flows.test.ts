@@ -45,7 +45,9 @@ test('a key can be renamed and revoked with the keyboard only; Escape cancels bo
   const { page, problems } = await site.open('/api-keys', { key });
   const row = page.getByRole('row', { name: /misnamed|spare/ });
   const rename = row.getByRole('button', { name: 'Rename' });
-  await rename.focus();
+  await row.getByRole('button', { name: 'More actions' }).focus();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   const field = page.getByRole('textbox', { name: 'Name of the key' });
   await field.waitFor();

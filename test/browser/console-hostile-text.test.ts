@@ -1,7 +1,13 @@
 import { afterAll, expect, test } from 'vitest';
 import { PROJECT_ID, SOURCE_ID, createSession, mutate } from '../support/fixtures/sessions.ts';
 import { mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
-import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
+import {
+  accessibilityFindings,
+  saveScreenshot,
+  openActions,
+  overflowOf,
+  startSite,
+} from '../support/processes/browser.ts';
 
 /** All text that users and servers can write is hostile here. The console must show it as plain text. */
 
@@ -133,6 +139,7 @@ test('every page shows hostile text as plain text, fits into the window, and has
 test('after a failed test of an MCP server its cause is shown, and the answer only quoted as plain text, without the header sent', async () => {
   const { page, problems } = await site.open('/mcp-connections', { key });
   page.on('dialog', (dialog) => problems.push(`dialog: ${dialog.message()}`));
+  await openActions(page);
   await page.getByRole('button', { name: 'Test', exact: true }).click();
   const alert = page.getByRole('alert');
   await alert.waitFor();

@@ -4,7 +4,14 @@ import { isConsolePath } from '../../src/gateway/pages/console.ts';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { callWebhooks, deliver, receive } from '../support/fixtures/webhooks.ts';
-import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  saveScreenshot,
+  openActions,
+  overflowOf,
+  startSite,
+} from '../support/processes/browser.ts';
 
 const PAGES = [
   ['/overview', 'Overview'],
@@ -205,10 +212,8 @@ test('a new key is shown once, and its revocation ends the sign-in with it', asy
   const other = await site.newContext({ key: String(made) });
   const open = await site.open('/api-keys', {}, other);
   await open.page.getByRole('row', { name: /runner/ }).waitFor();
-  await page
-    .getByRole('row', { name: /runner/ })
-    .getByRole('button', { name: 'Revoke' })
-    .click();
+  await openActions(page.getByRole('row', { name: /runner/ }));
+  await page.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await expect.poll(() => page.getByRole('row', { name: /runner/ }).count()).toBe(0);
   // The next request of an open page, and that of a new one.

@@ -1,7 +1,13 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
-import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
+import {
+  accessibilityFindings,
+  saveScreenshot,
+  openActions,
+  overflowOf,
+  startSite,
+} from '../support/processes/browser.ts';
 
 /** A person authorizes a connection in a browser: on pages of an independent authorization server, then on pages of the gateway. */
 
@@ -201,6 +207,7 @@ test('a pending connection can be authorized from the console, and then works', 
   await row.getByText('Connected', { exact: true }).waitFor();
   const checkedAt = () => row.locator('time').getAttribute('datetime');
   const before = await checkedAt();
+  await openActions(row);
   await row.getByRole('button', { name: 'Test' }).click();
   await expect.poll(checkedAt).not.toBe(before);
   await row.getByText('Connected', { exact: true }).waitFor();

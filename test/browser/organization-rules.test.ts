@@ -5,7 +5,7 @@ import { createGroup } from '../support/fixtures/groups.ts';
 import { createServiceAccount } from '../support/fixtures/service-accounts.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { suspendMember } from '../support/fixtures/suspended-members.ts';
-import { accessibilityFindings, overflowOf, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, openActions, overflowOf, startSite } from '../support/processes/browser.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
 /** Administrators change the rules of their organization, roles, and suspended people. */
@@ -104,13 +104,17 @@ test('unbound keys of others are found, ended here and given back; a group of mo
   await page.getByLabel('In any organization of the person').check();
   await expect.poll(() => keys.count()).toBe(2);
   await page.getByText('All of their organizations').waitFor();
+  await openActions(page);
   await button('Revoke').click();
   await dialog.getByText('for this organization?').waitFor();
   await dialog.getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('ended here').waitFor();
   expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
+  await openActions(page);
   await button('Let act again').click();
   await dialog.getByRole('button', { name: 'Let act again' }).click();
+  await page.getByText('ended here').waitFor({ state: 'detached' });
+  await openActions(page);
   await button('Revoke').waitFor();
 
   await page.goto(`${site.url}/groups`);

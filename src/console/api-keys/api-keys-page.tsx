@@ -7,12 +7,14 @@ import { FormButton } from '../parts/form-button.tsx';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Action, Empty, List, PageFrame, Secret, Time, personOf } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
 import { type Scope, type ScopeText, scopeTexts } from '../parts/scopes.ts';
+import { shortTime } from '../parts/time.tsx';
 import { CreateKey } from './api-key-forms.tsx';
 
 type Row = NonNullable<Answers['ApiKeys']['viewer']['apiKeys']>['nodes'][number];
 
-const HEAD = ['Key', 'Organization', 'Scopes', 'Last used', 'Expires', ''];
+const HEAD = ['Key', 'Organization', 'Preview', 'Of', 'Scopes', 'Last used', 'Expires', ''];
 
 export function ApiKeysPage() {
   const mayCreate = useScope('API_KEYS_WRITE');
@@ -53,6 +55,7 @@ export function ApiKeysPage() {
         row={(key: Row) => rowOf(key, own, textOf, list.reload)}
         empty={empty}
         head={HEAD}
+        isDense
       />
     </PageFrame>
   );
@@ -77,25 +80,29 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
   const isMine = own?.user != null && key.owner?.id === own.user.id;
   // Of somebody else it ends for this organization.
   const isOfOther = key.organization === null && !isMine;
+  const owner = isMine ? 'you' : personOf(key.owner);
   return (
     <tr key={key.id}>
-      <td class="wide">
-        <strong>{key.name}</strong> {isOwn && <span class="badge">signed in with</span>}
-        <div class="soft">
-          <code>{key.preview}</code> of {isMine ? 'you' : personOf(key.owner)}
-        </div>
-        <div class="soft">
-          created <Time at={key.createdAt} />
+      <td class="wide" title={`${key.name} (created ${shortTime(new Date(key.createdAt), new Date())})`}>
+        <div class="line">
+          <strong>{key.name}</strong> {isOwn && <span class="badge">signed in with</span>}
+          {key.isBlockedHere && <span class="badge">ended here</span>}
+          <span class="soft">
+            created <Time at={key.createdAt} isShort />
+          </span>
         </div>
       </td>
-      <td class="wrap">
+      <td class="minor" title={key.organization?.name}>
         {isOfOther ? (
           'All of their organizations'
         ) : (
           <Reach organization={key.organization} organizations={own?.organizations?.nodes ?? []} />
         )}
-        {key.isBlockedHere && <span class="badge">ended here</span>}
       </td>
+      <td class="minor">
+        <code>{key.preview}</code>
+      </td>
+      <td title={owner}>{owner}</td>
       <td>
         <details class="scopes">
           <summary>{key.scopes.length === 1 ? '1 scope' : `${key.scopes.length} scopes`}</summary>
@@ -108,8 +115,8 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
           </ul>
         </details>
       </td>
-      <td class="wrap">{key.lastUsedAt ? <Time at={key.lastUsedAt} /> : 'never'}</td>
-      <td class="wrap">{key.expiresAt ? <Time at={key.expiresAt} /> : 'never'}</td>
+      <td class="minor">{key.lastUsedAt ? <Time at={key.lastUsedAt} isShort /> : 'never'}</td>
+      <td class="minor">{key.expiresAt ? <Time at={key.expiresAt} isShort /> : 'never'}</td>
       <td class="end">
         <KeyActions shown={key} isOwn={isOwn} isOfOther={isOfOther} onDone={onDone} />
       </td>
@@ -137,12 +144,13 @@ function KeyActions({ shown, isOwn, isOfOther, onDone }: ActionsProps) {
       : `Revoke “${name}”? Requests with this key are refused at once.`;
   const isEnded = isOfOther && isBlockedHere;
   const again = `Let “${name}” act in this organization again?`;
+  if (!viewerCanUpdate && !viewerCanRevoke) return null;
   return (
-    <div class="actions">
+    <Menu>
       {viewerCanUpdate && <Rename label="Name of the key" value={name} save={rename} />}
       {isEnded && <Action label="Let act again" confirm={again} run={unblock} />}
       {viewerCanRevoke && !isEnded && <Action label="Revoke" confirm={question} run={revoke} />}
-    </div>
+    </Menu>
   );
 }
 
@@ -151,9 +159,7 @@ interface ReachProps {
   readonly organizations: readonly { readonly id: string; readonly name: string }[];
 }
 
-/**
- * The organizations in which a key of the caller is valid, or one that is bound.
- */
+/** The organizations in which a key of the caller is valid, or one that is bound. */
 function Reach({ organization, organizations }: ReachProps) {
   if (organization) return <span>{organization.name}</span>;
   return (

@@ -1,6 +1,8 @@
+import { type ComponentType, Fragment } from 'preact';
 import { run } from '../parts/api.ts';
 import { FormButton } from '../parts/form-button.tsx';
 import { mutate, refusalOf } from '../parts/hooks.ts';
+import type { Content } from '../parts/markup.ts';
 import type { Connection } from './mcp-connection-types.ts';
 import { Action } from '../parts/parts.tsx';
 import type { Answers } from '../generated/operation-types.ts';
@@ -42,9 +44,11 @@ export const VISIBLE_TO: Readonly<Record<Row['visibility'], string>> = {
 interface ActionsProps {
   readonly server: Pick<Row, 'id' | 'type' | 'authType' | 'issuer' | 'nextAction' | 'viewerCanAuthorize'>;
   readonly onDone: () => void;
+  /** Around all but the next step. */
+  readonly rest?: ComponentType<{ readonly children: Content }>;
 }
 
-export function ConnectionActions({ server, onDone }: ActionsProps) {
+export function ConnectionActions({ server, onDone, rest: Rest = Fragment }: ActionsProps) {
   const authorize = async () => {
     const { data, faults } = await run('AuthorizeMcpServer', { id: server.id });
     const result = data?.authorizeMcpServer;
@@ -65,9 +69,11 @@ export function ConnectionActions({ server, onDone }: ActionsProps) {
   return (
     <>
       {isNext && authorization}
-      {server.type === 'REMOTE' && <Action label="Test" isPlain={isNext} run={test} />}
-      {/* An open server, or one that is authorized, needs it seldom. */}
-      {!isNext && authorization}
+      <Rest>
+        {server.type === 'REMOTE' && <Action label="Test" isPlain={isNext} run={test} />}
+        {/* An open server, or one that is authorized, needs it seldom. */}
+        {!isNext && authorization}
+      </Rest>
     </>
   );
 }

@@ -2,7 +2,8 @@ import { useScope } from '../parts/caller.ts';
 import { usePages } from '../parts/hooks.ts';
 import { ConnectionActions, CreateConnectionButton, NEXT_STEPS, VISIBLE_TO } from './mcp-connection-actions.tsx';
 import type { Answers } from '../generated/operation-types.ts';
-import { Badge, Empty, List, PageFrame, Time } from '../parts/parts.tsx';
+import { Badge, Empty, List, PageFrame, TimeCell } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
 
 type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
 
@@ -10,29 +11,33 @@ export function McpConnectionsPage() {
   const mayCreate = useScope('MCP_CONNECTIONS_WRITE');
   const list = usePages('McpServers', { first: 50 }, ({ viewer }) => viewer.organization?.mcpServers);
   const row = (server: Row) => {
+    const { name, status, statusReason, nextAction } = server;
+    const address = server.serverUrl ?? server.command ?? '';
+    const step = nextAction !== 'NONE' && `Next step: ${NEXT_STEPS[nextAction]}`;
+    const why = [statusReason, step].filter(Boolean).join('. ');
     return (
       <tr key={server.id}>
-        <td class="wide">
-          <a href={`/mcp-connections/${server.databaseId}`}>
-            <strong>{server.name}</strong>
-          </a>
-          <div class="soft">
-            <code>{server.serverUrl ?? server.command}</code>
+        <td class="wide" title={name}>
+          <div class="line">
+            <a href={`/mcp-connections/${server.databaseId}`}>
+              <strong>{name}</strong>
+            </a>
           </div>
         </td>
-        <td class="wide">
-          <Badge value={server.status} />
-          {server.statusReason && <div class="soft">{server.statusReason}</div>}
-          {server.nextAction !== 'NONE' && <div class="soft">Next step: {NEXT_STEPS[server.nextAction]}</div>}
+        <td class="second minor" title={address}>
+          <code>{address}</code>
         </td>
-        <td class="wrap">{VISIBLE_TO[server.visibility]}</td>
-        <td class="wrap">
-          <Time at={server.lastCheckedAt} />
+        <td class="second" title={why}>
+          <Badge value={status} /> <span class="soft">{why}</span>
         </td>
+        <td class="minor">{VISIBLE_TO[server.visibility]}</td>
+        <TimeCell at={server.lastCheckedAt} isShort />
         <td class="end">
-          <div class="actions wrap">
-            <ConnectionActions server={server} onDone={list.reload} />
-          </div>
+          {server.type === 'REMOTE' && (
+            <div class="line">
+              <ConnectionActions server={server} onDone={list.reload} rest={Menu} />
+            </div>
+          )}
         </td>
       </tr>
     );
@@ -55,7 +60,8 @@ export function McpConnectionsPage() {
         list={list}
         row={row}
         empty={empty}
-        head={['Connection', 'Status', 'Visible to', 'Checked', '']}
+        head={['Connection', 'Address', 'Status', 'Visible to', 'Checked', '']}
+        isDense
       />
     </PageFrame>
   );

@@ -65,7 +65,12 @@ export function Rename({ label, value, save }: RenameProps) {
     setFault(found);
     if (found === undefined) setDraft(undefined);
   };
-  const leave = (event: KeyboardEvent) => event.key === 'Escape' && setDraft(undefined);
+  const leave = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape') return;
+    // It does not close the menu around it, too.
+    event.stopPropagation();
+    setDraft(undefined);
+  };
   return (
     <form class="row" onSubmit={(event) => void submit(event)} onKeyDown={leave}>
       <input

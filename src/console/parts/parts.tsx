@@ -281,15 +281,17 @@ interface ListProps<Row> {
   /** What is shown instead of no rows: a text, or an element with more. */
   readonly empty?: Content;
   readonly label: string;
+  /** Whether each row is one line; what does not fit is cut. */
+  readonly isDense?: boolean;
 }
 
 /** The table of a list, with its errors, its empty state and a button for the next page. */
-export function List<Row>({ list, head, row, empty, label }: ListProps<Row>) {
+export function List<Row>({ list, head, row, empty, label, isDense = false }: ListProps<Row>) {
   const { rows, faults, isLoading, paused, hasMore, loadMore, total, changed } = list;
   const nothing = typeof empty === 'string' ? <Empty>{empty}</Empty> : empty;
   const table = <Table label={label} head={head} rows={rows} row={row} isBusy={isLoading} />;
   return (
-    <div>
+    <div class={isDense ? 'dense' : undefined}>
       <Faults faults={faults} />
       {changed > 0 && (
         <p class="notice row" role="status">

@@ -21,7 +21,8 @@ export function Menu({ children }: { readonly children: Content }) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!isOpen) return undefined;
-    const moved = ({ target }: Event) => place.current?.contains(target as Node) || setOpen(false);
+    // What was clicked can be gone by now.
+    const moved = (event: Event) => (place.current && event.composedPath().includes(place.current)) || setOpen(false);
     const pressed = ({ key }: KeyboardEvent) => {
       if (key !== 'Escape' || document.querySelector('dialog[open]')) return;
       setOpen(false);

@@ -91,9 +91,9 @@ export function SessionTable({ list, order, hasReasons, empty, chosen, choose }:
     list.reload();
   };
   return (
-    <div class="dense">
+    <div>
       {rows.length > 0 && <ChosenSessions sessions={rows} onDone={done} onClear={() => choose(new Set())} />}
-      <List label="Sessions" list={list} row={row} empty={empty} head={head} />
+      <List label="Sessions" list={list} row={row} empty={empty} head={head} isDense />
     </div>
   );
 }
@@ -128,7 +128,7 @@ const rowOf = (session: Row, { numbers, hasReasons, isChosen, toggle, onDone }: 
         <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
       </td>
     )}
-    <td dir="auto" title={visibleText(session.agent ?? '')}>
+    <td class="minor" dir="auto" title={visibleText(session.agent ?? '')}>
       {session.agent ? <span class="cut">{session.agent}</span> : <span class="soft">–</span>}
     </td>
     {numbers.map(({ name, valueOf, textOf }) => {

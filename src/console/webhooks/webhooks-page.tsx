@@ -8,48 +8,36 @@ import { CreateWebhook } from './webhook-forms.tsx';
 
 /** How the deliveries of a webhook go, in words. */
 export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
-  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, disableAfter, lastDeliveredAt } = webhook;
+  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, lastDeliveredAt } = webhook;
   if (!isEnabled)
     return (
-      <div>
-        <Badge value="DISABLED" />
-        <div class="soft">
-          <Time at={disabledAt} />
+      <>
+        <Badge value="DISABLED" />{' '}
+        <span class="soft" title={disabledReason ? REASONS[disabledReason] : undefined}>
+          <Time at={disabledAt} isShort />
           {disabledReason && `: ${REASONS[disabledReason]}`}
-        </div>
-      </div>
+        </span>
+      </>
     );
   if (failingSince !== null)
     return (
-      <div>
-        <Badge value="FAILING" />
-        <div class="soft">
-          since <Time at={failingSince} />
-          {nextAttemptAt && (
-            <>
-              ; next try <Time at={nextAttemptAt} />
-            </>
-          )}
-          {disableAfter && (
-            <>
-              ; disabled after <Time at={disableAfter} />
-            </>
-          )}
-        </div>
-      </div>
+      <>
+        <Badge value="FAILING" />{' '}
+        <span class="soft">
+          first <Time at={failingSince} isShort />
+          {nextAttemptAt && ', next try '}
+          {nextAttemptAt && <Time at={nextAttemptAt} isShort />}
+        </span>
+      </>
     );
-  const last = lastDeliveredAt ? (
-    <>
-      last <Time at={lastDeliveredAt} />
-    </>
-  ) : (
-    'nothing delivered yet'
-  );
   return (
-    <div>
-      <Badge value={lastDeliveredAt ? 'DELIVERING' : 'WAITING'} />
-      <div class="soft">{last}</div>
-    </div>
+    <>
+      <Badge value={lastDeliveredAt ? 'DELIVERING' : 'WAITING'} />{' '}
+      <span class="soft">
+        {lastDeliveredAt ? 'last ' : 'nothing delivered yet'}
+        {lastDeliveredAt && <Time at={lastDeliveredAt} isShort />}
+      </span>
+    </>
   );
 }
 
@@ -95,11 +83,15 @@ export function WebhooksPage() {
   };
   const row = (webhook: Webhook) => (
     <tr key={webhook.id}>
-      <td class="wide">
-        <a href={`/webhooks/${webhook.databaseId}`}>{webhook.url}</a>
-        <div class="soft">{typesOf(webhook)}</div>
+      <td class="wide" title={webhook.url}>
+        <div class="line">
+          <a href={`/webhooks/${webhook.databaseId}`}>{webhook.url}</a>
+        </div>
       </td>
-      <td class="wide">
+      <td class="second minor" title={typesOf(webhook)}>
+        {typesOf(webhook)}
+      </td>
+      <td class="second">
         <WebhookState webhook={webhook} />
       </td>
     </tr>
@@ -121,7 +113,8 @@ export function WebhooksPage() {
         list={list}
         row={row}
         empty="No webhooks yet. Create one to get signed messages about finished sessions, connections and other changes."
-        head={['Webhook', 'State']}
+        head={['Webhook', 'Changes', 'State']}
+        isDense
       />
     </PageFrame>
   );

@@ -162,8 +162,8 @@ export async function openDetails(page: Page): Promise<void> {
   await page.locator('#session-details').waitFor();
 }
 
-/** Opens the menu of a session. */
-export async function openActions(page: Page): Promise<void> {
+/** Opens the menu of a session, or of a row. */
+export async function openActions(page: Pick<Page, 'getByRole'>): Promise<void> {
   const menu = page.getByRole('button', { name: 'More actions' });
   if ((await menu.getAttribute('aria-expanded')) === 'false') await menu.click();
 }
