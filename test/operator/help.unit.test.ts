@@ -7,8 +7,9 @@ test('the help of a command contains its usage, its effect and the values of its
 
     change a subscription of an organization
 
-      --family F  marketing, sales, service, content, data, revenue
-      --level L   free, starter, professional, enterprise
+      --organization SLUG  the organization, by its slug
+      --family F           marketing, sales, service, content, data, revenue
+      --level L            free, starter, professional, enterprise
     "
   `);
   expect(helpOf('migrate')).toMatchInlineSnapshot(`
