@@ -13,11 +13,8 @@ import type { PublicContext } from '../core/http/route.ts';
 
 /** Creates the contexts of operations, for each request, job or other work. */
 
-export function operationContext(
-  dependencies: Dependencies,
-  actor: Actor,
-  { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined, slot, client }: Origin,
-): OperationContext {
+export function operationContext(dependencies: Dependencies, actor: Actor, origin: Origin): OperationContext {
+  const { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined, slot, client } = origin;
   const budget = new RequestBudget(dependencies.bounds.answerBytes, slot);
   const { config, log, database } = dependencies;
   return new OperationContext({
@@ -25,7 +22,7 @@ export function operationContext(
     sql: new StatementSql({ run: dependencies.run, budget }),
     budget,
     actor,
-    authenticateAgain: async (organizationId) =>
+    authenticateAgain: async (organizationId = origin.organizationId) =>
       request
         ? authenticate({ headers: request.headers, path: pathOf(request, config), organizationId }, dependencies)
         : actor,

@@ -3,7 +3,7 @@ import { DomainError } from '../core/errors.ts';
 import { isEventPath } from '../core/http/event-paths.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import { type HttpAnswer, type HttpHeaders, answerWith } from '../core/http/messages.ts';
-import { isKeyless, isWrite } from '../core/http/route.ts';
+import { isFile, isKeyless, isWrite } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
 import { type Admitted, admit, findAgain } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
@@ -72,7 +72,8 @@ function createAdmission(
   { limits, shares }: { readonly limits: RateLimits | undefined; readonly shares: RequestShares },
 ): AdmitCaller {
   return async (exchange, badPath) => {
-    const caller = { headers: headersOf(exchange), path: exchange.path };
+    const { path, organizationId } = exchange;
+    const caller = { headers: headersOf(exchange), path, organizationId };
     const onKey = async (sender: Sender) => {
       exchange.keyId = sender.keyId;
       exchange.userId = sender.userId;
@@ -224,6 +225,7 @@ function createRestDispatch(dependencies: Dependencies, { clientLimits, admitCal
       const context = publicContext(dependencies, exchange);
       return traced(dependencies.tracing, span, () => answerKeylessRest(exchange, route, context));
     }
+    if (isFile(route)) exchange.organizationId = exchange.url.searchParams.get('organization') ?? undefined;
     const caller = await admitCaller(exchange);
     return traced(dependencies.tracing, span, () => answerRest(exchange, { route, parameters }, caller, dependencies));
   };

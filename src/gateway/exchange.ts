@@ -27,6 +27,8 @@ export class Exchange {
   operation = 'unknown';
   /** Whether something may have been changed, so that the request must not be answered with an error. */
   isWrite = false;
+  /** The organization that the query names instead of a header. */
+  organizationId?: string | undefined;
   keyId?: ApiKeyId;
   /** The user of the key. */
   userId?: UserId;
@@ -126,6 +128,7 @@ export interface Origin
     Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal' | 'client'>> {
   readonly request?: HttpRequest;
   readonly slot?: RequestSlot | undefined;
+  readonly organizationId?: string | undefined;
 }
 
 /** What answers a request. */

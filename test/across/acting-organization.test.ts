@@ -1,7 +1,7 @@
 import { type GraphQLField, getNamedType, isEnumType, isNonNullType, isObjectType, isScalarType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
-import { type AnyRoute, type KeylessRoute, isKeyless, isRaw, isWrite } from '../../src/core/http/route.ts';
+import { isFile, type AnyRoute, type KeylessRoute, isKeyless, isRaw, isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/modules.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
@@ -149,7 +149,10 @@ const subscriptions = fieldsOf(schema.getSubscriptionType()).map((field): Operat
   };
 });
 
-const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
+type KeyedRoute = Exclude<AnyRoute, KeylessRoute>;
+
+/** A link cannot send a header, so that the query names the organization. */
+const operationOf = (route: KeyedRoute, isLink = false): Operation => ({
   api: 'REST',
   name: `${route.method} ${route.path}`,
   writes: isWrite(route),
@@ -158,15 +161,20 @@ const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
   ask: ({ key, header }, to) => {
     const { path, body } = restRequestOf(route, to);
     const accepted = isRaw(route) && { Accept: 'application/json, text/event-stream' };
-    const headers = { 'Content-Type': 'application/json', ...accepted, ...header };
-    return send(fixture.gateway, route.method, `${path}${QUERY_STRINGS[route.operationId] ?? ''}`, {
+    const named = isLink ? undefined : header;
+    const headers = { 'Content-Type': 'application/json', ...accepted, ...named };
+    const query = new URLSearchParams(QUERY_STRINGS[route.operationId]);
+    if (isLink) for (const organization of Object.values(header)) query.set('organization', organization);
+    return send(fixture.gateway, route.method, `${path}?${query}`, {
       key,
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
   },
 });
-const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(route)]));
+const keyed = routes.filter((route): route is KeyedRoute => !isKeyless(route));
+const links = keyed.filter(isFile).map((route) => operationOf(route, true));
+const ofRest = [...keyed.map((route) => operationOf(route)), ...links];
 
 /** The server of the connection has no streams and no sessions. */
 const REFUSED_BY_SERVER = /^(?:GET|DELETE) .*\/mcp$/;
@@ -183,7 +191,8 @@ const rank = ({ name }: Operation) =>
       : 1
     : 0;
 const all = [...mutations, ...ofRest, ...queries].toSorted((a, b) => rank(a) - rank(b));
-const title = (operation: Operation) => [operation.name, operation] as const;
+const title = (operation: Operation) =>
+  [`${operation.name}${links.includes(operation) ? ' as a link' : ''}`, operation] as const;
 
 /** Reading stores them, of sessions that are new. */
 const IS_FOLDED = /^(?:session_entry|session_fold|removed_entry)$/;
@@ -224,6 +233,18 @@ function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combin
   const changes = isRecorded && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
+
+test('each answer that is a file can be a link', () => {
+  expect(links.map(({ name }) => name).toSorted()).toEqual([
+    'GET /v1/access-review',
+    'GET /v1/audit-log',
+    'GET /v1/event-definitions/:name/occurrences/export',
+    'GET /v1/organizations/:organizationId/export',
+    'GET /v1/organizations/:organizationId/members/:userId/export',
+    'GET /v1/sessions/:sessionId/export',
+    'GET /v1/usage-report',
+  ]);
+});
 
 test('every mutation and every route that writes has a case', () => {
   expect(missingCases()).toBe('');

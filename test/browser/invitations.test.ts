@@ -141,7 +141,7 @@ test('an administrator can promote and remove a member, but can only export thei
   const { email } = await site.createKey({ organization: admin.organization, role: 'member' });
   const { page, problems } = await site.open('/members', { key: admin.key });
   await member(page, email).waitFor();
-  expect(await member(page, admin.email).getByRole('button').allTextContents()).toEqual(['Export…']);
+  expect(await member(page, admin.email).getByRole('button').count()).toBe(0);
   await member(page, email).getByRole('button', { name: 'Make administrator' }).click();
   await page.getByRole('dialog').getByText('They can then').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Make administrator' }).click();

@@ -237,9 +237,9 @@ test('costs are downloaded as CSV, by the chosen group', async () => {
   const { page, problems } = await site.open('/overview?by=CREATOR', { key });
   const [file] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download CSV' }).click(),
+    page.getByRole('link', { name: 'Download CSV' }).click(),
   ]);
-  expect(file.suggestedFilename()).toMatch(/^usage-by-creator-\d{4}-\d\d-\d\d\.csv$/);
+  expect(file.suggestedFilename()).toMatch(/^usage-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
   const [head, ...rows] = readFileSync(await file.path(), 'utf8')
     .trimEnd()
     .split('\r\n');
@@ -249,17 +249,17 @@ test('costs are downloaded as CSV, by the chosen group', async () => {
 });
 
 test('the costs of the last month of the calendar are downloaded as CSV', async () => {
-  const { page, requested, problems } = await site.open('/overview?days=7', { key });
+  const { page, problems } = await site.open('/overview?days=7', { key });
   const [file] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Last month as CSV' }).click(),
+    page.getByRole('link', { name: 'Last month as CSV' }).click(),
   ]);
   const until = new Date(`${new Date().toISOString().slice(0, 7)}-01T00:00:00Z`);
   const day = (at: Date) => at.toISOString().slice(0, 10);
   const from = `${day(new Date(until.getTime() - 1)).slice(0, 7)}-01`;
-  expect(file.suggestedFilename()).toBe(`usage-by-agent-${from}.csv`);
-  const report = requested.find((url) => url.includes('/v1/usage-report')) ?? '';
-  expect(Object.fromEntries(new URL(report).searchParams)).toEqual({ from, until: day(until), groupBy: 'AGENT' });
+  expect(file.suggestedFilename()).toBe(`usage-${from}-${day(until)}.csv`);
+  const asked = Object.fromEntries(new URL(file.url()).searchParams);
+  expect(asked).toEqual({ from, until: day(until), groupBy: 'AGENT', format: 'csv', organization: expect.any(String) });
   expect(problems).toEqual([]);
 });
 

@@ -102,7 +102,7 @@ export function AuditLogPage() {
             label="Save as a file…"
             path={`/v1/audit-log?${new URLSearchParams(range)}`}
             name="audit-log.ndjson"
-            type="application/x-ndjson"
+            format="ndjson"
           />
           <span class="soft">
             Everybody’s entries of this time and action, recording too, in the order of the changes.

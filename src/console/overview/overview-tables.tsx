@@ -6,8 +6,8 @@ import { Segments, useFilter } from '../parts/filters.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import { firstOfMonth, sessionsOf } from '../parts/navigation.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, Faults, Loading, Table } from '../parts/parts.tsx';
-import { download } from '../parts/download.ts';
+import { Faults, Loading, Table } from '../parts/parts.tsx';
+import { FileExport } from '../parts/file-export.tsx';
 
 /** What costs, and which tools fail: tables whose numbers have bars. */
 
@@ -46,8 +46,8 @@ export function UsageTable(props: UsageProps) {
         <h2 id="by">Cost and tokens by {name.toLowerCase()}</h2>
         <div class="actions">
           <Segments label="Costs by" value={groupBy} onChange={setBy} choices={GROUPS} />
-          <Action label="Download CSV" run={() => downloadReport(groupBy, props)} />
-          <Action label="Last month as CSV" run={() => downloadReport(groupBy, { ...props, ...lastMonth() })} />
+          <FileExport label="Download CSV" {...reportOf(groupBy, props)} />
+          <FileExport label="Last month as CSV" {...reportOf(groupBy, { ...props, ...lastMonth() })} />
         </div>
       </div>
       <p class="soft">
@@ -66,11 +66,10 @@ const lastMonth = () => ({ from: firstOfMonth(-1), until: firstOfMonth(0) });
 
 type ReportProps = Pick<UsageProps, 'from' | 'until' | 'own'>;
 
-/** @returns the error, if any */
-async function downloadReport(groupBy: GroupProps['groupBy'], { from, until, own }: ReportProps) {
+function reportOf(groupBy: GroupProps['groupBy'], { from, until, own }: ReportProps) {
   const creator: Readonly<Record<string, string>> = 'creator' in own ? { creatorIds: own['creator'] ?? '' } : {};
   const path = `/v1/usage-report?${new URLSearchParams({ from, until, groupBy, ...creator })}`;
-  return download({ path, name: `usage-by-${groupBy.toLowerCase()}-${from}.csv`, type: 'text/csv' });
+  return { path, name: `usage-by-${groupBy.toLowerCase()}-${from}.csv`, format: 'csv' } as const;
 }
 
 interface GroupProps extends UsageProps {

@@ -1,17 +1,29 @@
 import { organization } from './address.ts';
 
-/** Files over REST, with the sign-in of the browser, in the organization of this tab. */
+/** Files over REST, with the sign-in of the browser. */
 
 export interface Progress {
   readonly bytes: number;
   readonly lines: number;
 }
 
-interface Options {
+export interface FileAddress {
   readonly path: string;
+  /** Its format, if the address has several, or answers a page without it. */
+  readonly format?: 'csv' | 'ndjson';
+}
+
+/** With the organization of this tab and the format in the query, because a link cannot send headers. */
+export function addressOf({ path, format }: FileAddress): string {
+  const address = new URL(path, location.origin);
+  const inTab = organization.get();
+  if (inTab !== null) address.searchParams.set('organization', inTab);
+  if (format) address.searchParams.set('format', format);
+  return address.href;
+}
+
+interface Options extends FileAddress {
   readonly name: string;
-  /** Its media type, if the address has several. */
-  readonly type?: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /** Whether the last line shows that the file is complete. Without it, only the connection does. */
@@ -25,10 +37,11 @@ const INCOMPLETE = 'The file is not complete: the connection was cut. Nothing wa
 
 /** Saves a file when it is complete, which needs neither a dialog nor a secure context. @returns the error, if any; `''` if it was canceled */
 export async function download(options: Options): Promise<string | undefined> {
-  const { path, name, type, signal, onProgress, isLast } = options;
+  const { name, signal, onProgress, isLast } = options;
   try {
-    const headers = { 'X-Organization-Id': organization.get() ?? '', ...(type && { Accept: type }) };
-    const response = await fetch(path, { headers, ...(signal && { signal }) });
+    // The header proves that a page of the gateway asks, where the browser says nothing about it.
+    const headers = { 'X-Organization-Id': organization.get() ?? '' };
+    const response = await fetch(addressOf(options), { headers, ...(signal && { signal }) });
     if (!response.ok || !response.body) return await messageOf(response);
     const content = response.body.pipeThrough(counting(onProgress, isLast));
     saveAs(await new Response(content).blob(), name);

@@ -1,22 +1,29 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
-import { type Progress, download } from './download.ts';
+import { type FileAddress, type Progress, addressOf, download } from './download.ts';
 import { counted } from './amounts.ts';
 import { sentenceOf } from './parts.tsx';
 import { FaultText } from './fault-text.tsx';
 
-interface FileExportProps {
+interface FileExportProps extends FileAddress {
   readonly label: string;
-  readonly path: string;
-  /** The name of the file. */
+  /** The name of the file, where the page saves it. */
   readonly name: string;
-  /** Its media type, if the address has several. */
-  readonly type?: string;
   readonly isLast?: (line: string) => boolean;
 }
 
+/** A download. Without a secure context the browser does not say that a page of the gateway has asked, so the page itself loads and saves the file. */
+export const FileExport = (props: FileExportProps) =>
+  isSecureContext ? (
+    <a class="button small plain" href={addressOf(props)} download>
+      {props.label}
+    </a>
+  ) : (
+    <SavedFile {...props} />
+  );
+
 /** A button that downloads a large file, with its progress. */
-export function FileExport({ label, ...file }: FileExportProps) {
+function SavedFile({ label, ...file }: FileExportProps) {
   const [progress, setProgress] = useState<Progress>();
   const [words, setWords] = useState('');
   const [fault, setFault] = useState('');

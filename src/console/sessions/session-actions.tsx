@@ -1,6 +1,5 @@
-import { withOrganization } from '../parts/address.ts';
 import { useScope } from '../parts/caller.ts';
-import { download } from '../parts/download.ts';
+import { FileExport } from '../parts/file-export.tsx';
 import { mutate } from '../parts/hooks.ts';
 import { Action } from '../parts/parts.tsx';
 import { FormButton } from '../parts/form-button.tsx';
@@ -105,21 +104,12 @@ const FILES = [
   ['ndjson', 'ndjson', 'Export as NDJSON'],
 ] as const;
 
-/** The files come over REST, with the sign-in of the browser. */
-function Exports({ id }: { readonly id: string }) {
-  return (
-    <>
-      {FILES.map(([format, extension, label]) => {
-        const path = `/v1/sessions/${id}/export?format=${format}`;
-        // A link cannot name the organization of this tab; a request can.
-        if (withOrganization(path) !== path)
-          return <Action label={label} run={() => download({ path, name: `session-${id}.${extension}` })} />;
-        return (
-          <a class="button small plain" href={path} download>
-            {label}
-          </a>
-        );
-      })}
-    </>
-  );
-}
+const Exports = ({ id }: { readonly id: string }) =>
+  FILES.map(([format, extension, label]) => (
+    <FileExport
+      key={format}
+      label={label}
+      path={`/v1/sessions/${id}/export?format=${format}`}
+      name={`session-${id}.${extension}`}
+    />
+  ));

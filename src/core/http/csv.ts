@@ -14,9 +14,12 @@ function cell(text: string | null): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Whether the client prefers CSV to the other form. */
-export const wantsCsv = (headers: HttpHeaders, other: 'application/json' | 'application/x-ndjson'): boolean =>
-  chooseMediaType(headers.get('accept'), [other, 'text/csv']) === 'text/csv';
+/** Whether the client prefers CSV to the other form. `format` is that of the query, which precedes the header. */
+export const wantsCsv = (
+  headers: HttpHeaders,
+  other: 'application/json' | 'application/x-ndjson',
+  format?: 'csv' | 'ndjson',
+): boolean => (format ? format === 'csv' : chooseMediaType(headers.get('accept'), [other, 'text/csv']) === 'text/csv');
 
 export const csvHeaders = (name: string) => ({
   'Content-Type': 'text/csv; charset=utf-8',

@@ -313,6 +313,10 @@ export function isWrite({ method }: Pick<AnyRoute, 'method'>): boolean {
   return method !== 'GET';
 }
 
+/** Whether the answer is a file, which a link can name. */
+export const isFile = ({ answerHeaders = {} }: Pick<AnyRoute, 'answerHeaders'>): boolean =>
+  Object.hasOwn(answerHeaders, 'Content-Disposition');
+
 /** Whether the body and the answer are documents of another protocol. */
 export function isRaw(row: AnyRoute): row is RawRoute {
   return 'exchange' in row;

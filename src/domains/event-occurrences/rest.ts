@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { documentOf } from '../../core/documents.ts';
 import { listEventTypes } from '../event-definitions/public.ts';
 import { answerWith } from '../../core/http/messages.ts';
+import { fileParameters } from '../../core/input/file-parameters.ts';
 import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
 import { routesOf } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { exportEventOccurrences } from './export.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';
-import type { SearchEventOccurrencesInput } from './search-input.ts';
+import { type SearchEventOccurrencesInput, exportEventOccurrencesInput } from './search-input.ts';
 import { deleteObjectOccurrences } from './object-deletion.ts';
 
 const route = routesOf('Event occurrences');
@@ -138,6 +139,7 @@ export const eventOccurrenceRoutes = [
     toDocument: (eventTypes) => ({ eventTypes }),
   }),
   route('GET /v1/event-definitions/:name/occurrences/export', exportEventOccurrences, {
+    input: exportEventOccurrencesInput.extend(fileParameters('ndjson')),
     mediaTypes: {
       'application/x-ndjson': 'An `EventOccurrence` on each line, earliest first.',
     },

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { csvHeaders, csvLine, wantsCsv } from '../../core/http/csv.ts';
+import { fileParameters } from '../../core/input/file-parameters.ts';
 import { answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, type Batches, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
 import { routesOf } from '../../core/http/route.ts';
@@ -29,14 +31,15 @@ export const membershipRoutes = [
     toDocument: ({ organization }) => toOrganization(organizationRow(organization), 1),
   }),
   route('GET /v1/access-review', readAccessReview, {
+    input: z.strictObject(fileParameters('csv', 'ndjson')),
     mediaTypes: {
       'application/x-ndjson': `A person on each line: ${REVIEWED.map((name) => `\`${name}\``).join(', ')}. \`origin\` is \`created\`, \`invited\`, \`provider\`, \`group\`, \`scim\`, \`operator\`, or null for members of before it was kept.`,
       'text/csv':
         'The same, with a line of names before it and an empty cell for null. Cells that a spreadsheet would run begin with an apostrophe.',
     },
     answerHeaders: FILE_NAME_HEADER,
-    respond: async (context, _, { method, headers: given }) => {
-      const isCsv = wantsCsv(given, 'application/x-ndjson');
+    respond: async (context, { format }, { method, headers: given }) => {
+      const isCsv = wantsCsv(given, 'application/x-ndjson', format);
       const name = 'access-review';
       const headers = isCsv ? csvHeaders(name) : ndjsonHeaders(name);
       if (method === 'HEAD') return answerWith(null, { headers });

@@ -59,14 +59,16 @@ export interface ExportedLines {
   readonly end: () => Promise<void>;
 }
 
+export const exportOrganizationInput = z.strictObject({
+  organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
+});
+
 export const exportOrganization = defineOperation({
   name: 'exportOrganization',
   description:
     'Exports everything of the organization that an administrator can read, as a file with one JSON object on each line: first `export`, then each object with its `kind`, and last `end` with the counts of each kind. A file without that last line is not complete. It has no secrets. One export of an organization runs at a time.',
   access: EXPORT_ORGANIZATION,
-  input: z.strictObject({
-    organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
-  }),
+  input: exportOrganizationInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId }): Promise<ExportedLines> => {
     if (organizationId !== context.actor.organization?.id) throw notFound('organization');
@@ -96,15 +98,16 @@ export async function beginExport(context: OperationContext, organizationId: Org
   }
 }
 
+export const exportMemberInput = exportOrganizationInput.extend({
+  userId: idSchema<UserId>().describe('Id of the person.'),
+});
+
 export const exportOrganizationMember = defineOperation({
   name: 'exportOrganizationMember',
   description:
     'Exports what the organization has of one person, also of a suspended or former member: identities, membership, sessions with their events, API keys without secrets, audit log entries of what the person did, and for the person alone the personal MCP connections, as a file like that of the whole organization. For administrators with `organizations.write`, and for the person.',
   access: EXPORT_MEMBER,
-  input: z.strictObject({
-    organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
-    userId: idSchema<UserId>().describe('Id of the person.'),
-  }),
+  input: exportMemberInput,
   errors: [NotFoundError],
   run: async (context, { organizationId, userId }): Promise<ExportedLines> => {
     const isOwn = userId === context.actor.userId;

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { FILE_NAME_HEADER } from '../../core/http/ndjson.ts';
+import { ofOrganization } from '../../core/input/file-parameters.ts';
 import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from '../../core/http/messages.ts';
 import {
   EVENT_STREAM_HEADERS,
@@ -13,7 +15,7 @@ import { appendedDocument, failureDocument, redactedDocument, sessionEventDocume
 import { exportSession } from './export.ts';
 import { readSessionFailure } from './failure.ts';
 import { eventToJson, fileOf, toEventStream } from './rest-export.ts';
-import type { ListSessionEventsInput } from './input.ts';
+import { type ListSessionEventsInput, exportSessionInput } from './input.ts';
 import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
 import { FORMAT_NAMES, TABLE_ROLES } from './formats/names.ts';
 import { listSessionEvents } from './operations.ts';
@@ -77,12 +79,8 @@ export const sessionEventRoutes = [
         'Every event as the list of events has it, one on a line; with `format=transcript`, `{"file": "…", "line": "…"}` for every line of the files of the transcript, as it was received but for what was redacted. 409 for a session without a transcript of Claude Code or Codex, and for one whose lines were received without their files.',
       'text/markdown': 'The transcript: who speaks, messages, tool calls with their input and output, and the totals.',
     },
-    answerHeaders: {
-      'Content-Disposition': {
-        description: 'A file name for browsers (RFC 6266).',
-        schema: { type: 'string' },
-      },
-    },
+    input: exportSessionInput.extend(ofOrganization),
+    answerHeaders: FILE_NAME_HEADER,
     respond: fileOf,
   }),
   route('POST /v1/sessions/:sessionId/redact', redactSessionEvents, {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fileParameters } from '../../core/input/file-parameters.ts';
 import type { GroupId, UserId } from '../../core/ids.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { idSchema, rule, text } from '../../core/input/validation.ts';
@@ -88,6 +89,7 @@ export const usageReportParameters = z
       .boolean()
       .optional()
       .describe('Whether CSV begins with a byte order mark, which spreadsheets need to read it as UTF-8.'),
+    ...fileParameters('csv'),
   })
   .superRefine(checkDays)
   .transform(withEnd);

@@ -1,4 +1,5 @@
 import { csvHeaders, csvLine, wantsCsv } from '../../core/http/csv.ts';
+import { FILE_NAME_HEADER } from '../../core/http/ndjson.ts';
 import { answerJson, answerWith } from '../../core/http/messages.ts';
 import { routesOf } from '../../core/http/route.ts';
 import { reportDocument } from './documents.ts';
@@ -25,10 +26,18 @@ export const usageReportRoutes = [
       'text/csv':
         'The rows, with a line of names before them and an empty cell for null. Cells that a spreadsheet would run begin with an apostrophe.',
     },
-    respond: async (context, { from, before, groupBy, bom, ...filter }, { headers }) => {
+    answerHeaders: FILE_NAME_HEADER,
+    respond: async (context, input, { headers }) => {
+      const { from, before, groupBy, bom, format } = input;
+      const { agents, models, projectIds, creatorIds, creatorGroupIds } = input;
       try {
-        const report = await readUsageReport(context, { from, before, groupBy, filter });
-        if (!wantsCsv(headers, 'application/json')) return answerJson(report);
+        const report = await readUsageReport(context, {
+          from,
+          before,
+          groupBy,
+          filter: { agents, models, projectIds, creatorIds, creatorGroupIds },
+        });
+        if (!wantsCsv(headers, 'application/json', format)) return answerJson(report);
         const csv = (bom === true ? BYTE_ORDER_MARK : '') + toCsv(report);
         return answerWith(csv, { headers: csvHeaders(`usage-${from}-${before}`) });
       } finally {

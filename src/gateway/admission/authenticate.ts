@@ -42,7 +42,7 @@ export class RefusedKeyError extends DomainError {
 export interface AuthenticatedRequest {
   readonly headers: HttpHeaders;
   readonly path: string;
-  /** Instead of that of the header. */
+  /** Instead of that of the header, such as that of the query. */
   readonly organizationId?: string | undefined;
 }
 
@@ -68,7 +68,10 @@ export async function authenticate(
     await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
-  const organization = chooseOrganization(known, organizationId ?? headers.get(ORGANIZATION_HEADER));
+  const organization =
+    organizationId === undefined
+      ? chooseOrganization(known, headers.get(ORGANIZATION_HEADER))
+      : chooseOrganization(known, organizationId, 'organization');
   return {
     keyId: known.keyId,
     userId: known.userId,
@@ -152,14 +155,15 @@ export function canAct({ refusal, isBound, organizations }: KnownKey): boolean {
 }
 
 /**
- * The organization that a request acts in: the organization of a bound key, else the one named by the header, else the
+ * The organization that a request acts in: the organization of a bound key, else the one named by the header or the query, else the
  * user's only one, else none.
- * @throws ForbiddenError (403) where an administrator has blocked the key; ValidationError (400) when the header names another organization than that of a bound key; NotFoundError
+ * @throws ForbiddenError (403) where an administrator has blocked the key; ValidationError (400) when it is another organization than that of a bound key; NotFoundError
  * (404) when the user is not a member of the named organization.
  */
 function chooseOrganization(
   { isBound, organizations: open, blocked }: KnownKey,
   wanted: string | null,
+  field = ORGANIZATION_HEADER,
 ): ActingOrganization | undefined {
   const organizations = blocked.length === 0 ? open : [...open, ...blocked];
   const [only] = organizations;
@@ -175,6 +179,6 @@ function chooseOrganization(
         : `an administrator has blocked this credential in the organization ${chosen.slug ?? chosen.id}`,
     );
   if (chosen) return chosen;
-  if (isBound && only) throw invalid(ORGANIZATION_HEADER, `this key acts only in ${only.slug ?? only.id}`);
+  if (isBound && only) throw invalid(field, `this key acts only in ${only.slug ?? only.id}`);
   throw notFound('organization');
 }

@@ -10,6 +10,7 @@ import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { apiKeyTopic, beginSignIn, endSignIn } from '../../domains/api-keys/public.ts';
 import type { NewSignIn } from '../../domains/identities/public.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
+import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './cookies.ts';
 import type { RateLimits } from './rate-limits.ts';
 
@@ -141,13 +142,14 @@ export class BrowserSessions {
 
   /**
    * Whether a page of the gateway sent the request. Browsers send `Sec-Fetch-Site`, or, without a trustworthy connection, `Origin` (Fetch
-   * Metadata, section 2.4). A request with neither header is refused.
+   * Metadata, section 2.4), but not on GET: there only a page of the same origin can send the header of the gateway without `Origin`. A
+   * request with none of these headers is refused.
    */
   isSameOrigin(headers: HttpHeaders): boolean {
     const site = headers.get('sec-fetch-site');
     if (site !== null) return site === 'same-origin';
     const origin = headers.get('origin');
-    if (origin === null) return false;
+    if (origin === null) return headers.has(ORGANIZATION_HEADER);
     // A gateway on the same machine can be opened by another host name than the configured one.
     const isHere = !this.#isSecure && hostOf(origin) === headers.get('host');
     return isHere || origin === new URL(this.#parts.publicUrl()).origin;

@@ -71,6 +71,16 @@ test('the access review has everybody, suspended ones too: role, why, last seen 
       },
     },
   });
+  const linked = (parameters: string) =>
+    gateway.fetch(`/v1/access-review?${parameters}`, {
+      headers: { Authorization: `Bearer ${admin.key}`, Accept: '*/*' },
+    });
+  const [asCsv, asLines, refused] = await Promise.all(['csv', 'ndjson', 'xml'].map((each) => linked(`format=${each}`)));
+  expect(await asCsv?.text()).toBe(csv.text);
+  expect(await asLines?.text()).toBe(text);
+  expect([refused?.status, await refused?.text()]).toEqual([400, expect.stringContaining('format: ')]);
+  const elsewhere = await linked('organization=elsewhere');
+  expect(await elsewhere.text()).toContain('organization: this key acts only in');
   const member = await gateway.createKey({ organization: admin.organization, role: 'member' });
   expect((await file('text/csv', member.key)).status).toBe(403);
 });

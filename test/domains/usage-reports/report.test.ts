@@ -116,9 +116,9 @@ test('members see what they have created, and filters of both APIs choose the sa
 });
 
 test('CSV: one line a row, empty cells for null, nothing that a spreadsheet runs, and a byte order mark if it is asked for', async () => {
-  const csv = (more = '') =>
+  const csv = (more = '', accept = 'text/csv') =>
     gateway.fetch(`/v1/usage-report?from=2026-01-01&until=2026-01-03&groupBy=AGENT${more}`, {
-      headers: { Authorization: `Bearer ${owner.key}`, Accept: 'text/csv' },
+      headers: { Authorization: `Bearer ${owner.key}`, Accept: accept },
     });
   const answer = await csv();
   expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8');
@@ -129,6 +129,7 @@ test('CSV: one line a row, empty cells for null, nothing that a spreadsheet runs
     '',
   ].join('\r\n');
   expect(await answer.text()).toBe(lines);
+  expect(await (await csv('&format=csv', '*/*')).text()).toBe(lines);
   expect(Buffer.from(await (await csv('&bom=true')).arrayBuffer())).toEqual(Buffer.from(`\u{feff}${lines}`));
 });
 
