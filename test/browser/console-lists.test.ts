@@ -25,7 +25,23 @@ test('Back shows the pages that were loaded, at the same place, with the focus o
   for (let count = 1; count <= 60; count += 1) ids.push(await createSession(site, key, { title: `Session ${count}` }));
   const { page, problems } = await site.open('/sessions', { key });
   await page.getByText('1–50 of 60').waitFor();
+  // The list is read again when the tab is seen again. Who asks for more meanwhile gets it.
+  const [asked, isAnswered] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName === 'Sessions') {
+      asked.resolve(undefined);
+      await isAnswered.promise;
+    }
+    await route.continue();
+  });
+  for (const isHidden of [true, false])
+    await page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+  await asked.promise;
   await page.getByRole('button', { name: 'Load more' }).click();
+  isAnswered.resolve(undefined);
   await page.getByText('1–60 of 60').waitFor();
   const link = page.getByRole('link', { name: 'Session 3', exact: true });
   await link.scrollIntoViewIfNeeded();

@@ -24,10 +24,10 @@ export function McpConnectionsPage() {
             </a>
           </div>
         </td>
-        <td class="second minor" title={address}>
+        <td class="second tight minor" title={address}>
           <code>{address}</code>
         </td>
-        <td class="second" title={why}>
+        <td class="second tight" title={why}>
           <Badge value={status} /> <span class="soft">{why}</span>
         </td>
         <td class="minor">{VISIBLE_TO[server.visibility]}</td>

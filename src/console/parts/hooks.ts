@@ -60,7 +60,7 @@ export interface Pages<Row> {
   readonly changed: number;
   /** Whether changes are counted and not shown. */
   readonly stays: boolean;
-  /** Does nothing while a page is loaded. */
+  /** While the list is read, the page follows it. */
   readonly loadMore: () => Promise<void>;
   /** Reads as many rows as are loaded, and shows them. */
   readonly reload: Reload;
@@ -123,6 +123,12 @@ const again =
   (shows: boolean, how?: 'quiet') =>
   ({ round }: { readonly round: number }) => ({ round: round + 1, shows, isQuiet: how === 'quiet' });
 
+/** The rows stay, and what would have changed is counted. */
+const counting = <Row>(before: PagesState<Row>, change: Change<Row>): PagesState<Row> => ({
+  ...before,
+  changed: new Set([...before.changed, ...differences(before.rows, change(before.rows))]),
+});
+
 /** Loads a list page by page. `pageOf` finds the page in an answer; undefined if it was refused. */
 export function usePages<Name extends OperationName, Row>(
   name: Name,
@@ -136,19 +142,22 @@ export function usePages<Name extends OperationName, Row>(
   /** Changes since the list was requested, whose answer may be older. Undefined once it is loaded. */
   const changes = useRef<Change<Row>[] | undefined>(undefined);
   const left = useRef(new AbortController());
+  /** The variables of the list of which another page is wanted once it is read: a reader asked while it was, or the page was not read to its end. */
+  const wanted = useRef<string | undefined>(undefined);
   const held = useRef(stays);
   held.current = stays;
   const isHeld = (before: PagesState<Row>) => follows && (held.current || before.isRestored);
   const load = async (after: string | null, { count = 0, shown = true, quiet = false } = {}) => {
     const { signal } = left.current;
     if (after === null) changes.current = [];
+    else wanted.current = key;
     setState((before) => ({ ...before, isLoading: true }));
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     const list = { name, variables: JSON.parse(key) as Variables[Name], pageOf };
     const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause, isQuiet: quiet });
     if (signal.aborted) return;
     const missed = changes.current ?? [];
-    if (after === null) changes.current = undefined;
+    (after === null ? changes : wanted).current = undefined;
     setState((before) => {
       if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...nodes] };
       const rows = missed.reduce<readonly Row[]>((some, change) => change(some), nodes);
@@ -164,24 +173,22 @@ export function usePages<Name extends OperationName, Row>(
     return () => left.current.abort();
   }, [name, key, round]);
   useEffect(() => {
-    if (!state.isLoading && state.of === key) remember(name + key, loadedOf(state));
+    if (state.isLoading || state.of !== key) return;
+    remember(name + key, loadedOf(state));
+    const isWanted = wanted.current === key && state.hasMore;
+    wanted.current = undefined;
+    if (isWanted) void load(state.end);
   }, [state]);
   return {
     ...state,
     changed: state.changed.size,
     stays: isHeld(state),
-    loadMore: async () => {
-      if (!state.isLoading) await load(state.end);
-    },
+    loadMore: async () => void (state.isLoading ? (wanted.current = key) : await load(state.end)),
     reload: useCallback<Reload>((how) => setRound(again(true, how)), []),
     catchUp: useCallback(() => setRound(again(false)), []),
     update: useCallback((change) => {
       changes.current?.push(change);
-      setState((before) => {
-        const rows = change(before.rows);
-        if (!isHeld(before)) return { ...before, rows };
-        return { ...before, changed: new Set([...before.changed, ...differences(before.rows, rows)]) };
-      });
+      setState((before) => (isHeld(before) ? counting(before, change) : { ...before, rows: change(before.rows) }));
     }, []),
   };
 }
