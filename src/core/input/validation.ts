@@ -100,7 +100,7 @@ export function refuseExactNumbers(value: unknown, context: z.RefinementCtx, pat
 export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed();
 
 export const NOT_KNOWN = 'is not a known property';
-/** For the least: forms send 0 for what is no number. */
+/** For a number of days that is too small: forms send 0 for a text that is no number. */
 export const WHOLE_DAYS = 'must be a whole number of days, at least 1';
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
 

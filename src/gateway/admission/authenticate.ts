@@ -142,7 +142,7 @@ async function findSignedIn(
 ): Promise<KnownKey | undefined> {
   const signInId = await browserSessions.idOf(headers);
   if (signInId === undefined) return undefined;
-  if (!browserSessions.isSameOrigin(headers)) throw unauthenticated(CROSS_ORIGIN);
+  if (!browserSessions.isOfPage(headers)) throw unauthenticated(CROSS_ORIGIN);
   return keys.bySignIn(signInId);
 }
 

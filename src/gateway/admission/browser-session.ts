@@ -142,17 +142,25 @@ export class BrowserSessions {
 
   /**
    * Whether a page of the gateway sent the request. Browsers send `Sec-Fetch-Site`, or, without a trustworthy connection, `Origin` (Fetch
-   * Metadata, section 2.4), but not on GET: there only a page of the same origin can send the header of the gateway without `Origin`. A
-   * request with none of these headers is refused.
+   * Metadata, section 2.4). A request with neither header is refused.
    */
   isSameOrigin(headers: HttpHeaders): boolean {
     const site = headers.get('sec-fetch-site');
     if (site !== null) return site === 'same-origin';
     const origin = headers.get('origin');
-    if (origin === null) return headers.has(ORGANIZATION_HEADER);
+    if (origin === null) return false;
     // A gateway on the same machine can be opened by another host name than the configured one.
     const isHere = !this.#isSecure && hostOf(origin) === headers.get('host');
     return isHere || origin === new URL(this.#parts.publicUrl()).origin;
+  }
+
+  /**
+   * The same for a request to an API. Without a trustworthy connection browsers send neither header on GET, such as for the file that a page
+   * saves. Only a page of the same origin can send the header of the gateway without `Origin`.
+   */
+  isOfPage(headers: HttpHeaders): boolean {
+    const saysNothing = !headers.has('sec-fetch-site') && !headers.has('origin');
+    return saysNothing ? headers.has(ORGANIZATION_HEADER) : this.isSameOrigin(headers);
   }
 
   get #isSecure(): boolean {

@@ -161,18 +161,21 @@ describe('a signed-in browser', () => {
     expect(await askAs(cookie, { ...SAME_ORIGIN, Authorization: 'Bearer wrong' })).toEqual(REFUSED);
   });
 
-  test('is accepted only from the same origin: Sec-Fetch-Site decides, or Origin if it is absent; without both, the request is refused', async () => {
+  test('is accepted only from the same origin: Sec-Fetch-Site decides, or Origin if it is absent; without both, only with a header that other sites cannot send', async () => {
     const { cookie, organization } = await signIn();
     for (const headers of [
       SAME_ORIGIN,
       { Origin: 'http://gateway.example' },
       { Origin: 'http://localhost:4000', Host: 'localhost:4000' },
+      { 'X-Organization-Id': organization },
     ] as Record<string, string>[])
       expect(await askAs(cookie, headers)).toEqual(answerOf(organization));
     for (const headers of [
       {},
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
+      { 'Sec-Fetch-Site': 'cross-site', 'X-Organization-Id': organization },
+      { Origin: 'http://evil.example', 'X-Organization-Id': organization },
       { 'Sec-Fetch-Site': 'none' },
       { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://gateway.example' },
       { Origin: 'http://evil.example', Host: 'gateway.example' },

@@ -100,7 +100,7 @@ function combinationsOf(organizations: Readonly<Record<Name, OrganizationFixture
       }
       const { key, slug } = organizations[bound];
       if (named === undefined || named === bound) return { title, key, header, acts: bound };
-      const message = `this key acts only in ${slug}`;
+      const message = `X-Organization-Id: this key acts only in ${slug}`;
       return { title, key, header, acts: 'refused', refusal: { status: 400, message } };
     }),
   );
