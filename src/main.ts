@@ -34,6 +34,12 @@ await runService(async ({ config, assembly: { dependencies, embedded }, onStop }
   dependencies.address.url = server.url;
   const folding = startFolding(dependencies);
   onStop(() => folding.stop());
+  // A job would complete the sessions of the demo, whose lines are old, while these are recorded.
+  const demoCreated = Promise.withResolvers<void>();
+  if (config.RUN_JOBS) {
+    const jobs = await startJobs(dependencies, demoCreated.promise);
+    onStop(() => jobs.stop());
+  }
   const onFault = (error: unknown) => {
     if (databaseTrouble(error) === 'away') throw error;
     dependencies.log.error(
@@ -41,13 +47,9 @@ await runService(async ({ config, assembly: { dependencies, embedded }, onStop }
       `the demo workspace is incomplete; to create it again, stop the gateway, delete the folder ${config.DATA_DIR}, and start it`,
     );
   };
-  // Late, because its key is shown only once, so little may fail after it was created.
+  // Last, because its key is shown only once, so nothing may fail after it was created.
   const demo = embedded && (await createDemoWorkspace(dependencies, onFault));
-  if (config.RUN_JOBS) {
-    // They would complete the sessions of the demo, whose lines are old, while these are recorded.
-    const jobs = await startJobs(dependencies);
-    onStop(() => jobs.stop());
-  }
+  demoCreated.resolve();
   const link = demo && (await createSignInLink(workContext(dependencies), DEMO_EMAIL).catch(onFault));
   return welcome(server.url, config, { key: demo?.key, token: link?.token });
 });

@@ -106,6 +106,8 @@ export interface JobWorkerOptions {
   readonly handlers: readonly JobHandler[];
   /** Creates the context of one job, with its own unit of work. */
   readonly contextOf: (signal: AbortSignal) => JobContext;
+  /** Jobs that are taken earlier wait for it. */
+  readonly ready?: Promise<void> | undefined;
   readonly log: Logger;
   /** Interval in which each queue is polled; at least 500. */
   readonly pollMs: number;
@@ -127,6 +129,7 @@ export async function startJobWorker({
   url,
   handlers,
   contextOf,
+  ready,
   log,
   pollMs,
   onError,
@@ -152,6 +155,7 @@ export async function startJobWorker({
     const { queue, schedule } = handler;
     await boss.work(queue, { pollingIntervalSeconds: pollMs / 1000 }, async ([job]) => {
       if (!job) return;
+      await ready;
       const context = contextOf(AbortSignal.any([stopping.signal, job.signal]));
       const run = observe(queue, () => runJob(handler, job.id, job.data, context));
       running.add(run);

@@ -43,13 +43,17 @@ export const DELETION_STEPS: DeletionSteps = {
   ofOrganization: modules.flatMap(({ deletionSteps }) => deletionSteps.ofOrganization),
 };
 
-/** Starts running jobs, in the process of the gateway or in a separate worker process. */
-export async function startJobs(dependencies: Dependencies): Promise<JobWorker> {
+/**
+ * Starts running jobs, in the process of the gateway or in a separate worker process.
+ * @param ready jobs of queues wait for it
+ */
+export async function startJobs(dependencies: Dependencies, ready?: Promise<void>): Promise<JobWorker> {
   const { config, database, databaseUrl, log, health, timing } = dependencies;
   const worker = await startJobWorker({
     url: databaseUrl,
     handlers: [...modules.flatMap((module) => module.jobs(DELETION_STEPS)), maintenanceJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
+    ready,
     log,
     pollMs: timing.jobPollMs,
     onError: health.note,

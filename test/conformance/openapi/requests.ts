@@ -114,6 +114,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   utk: fc.constant('visitor'),
   // Almost never the stored value.
   expectedUpdatedAt: fc.constantFrom(undefined, undefined, '2026-03-01T00:00:00.000Z'),
+  organization: reference('organizationId'),
   cursor: fc.nat({ max: 50 }).map(String),
   limit: fc.integer({ min: 1, max: 500 }),
 };
