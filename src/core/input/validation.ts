@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isExactNumber } from '../text/exact-json.ts';
 import { type Message, counted, inRest } from '../text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
+import { nearestName } from '../text/nearest-name.ts';
 import { WORK } from '../work-budget.ts';
 import { widthFault } from './shape-bounds.ts';
 
@@ -100,6 +101,11 @@ export function refuseExactNumbers(value: unknown, context: z.RefinementCtx, pat
 export const isStorable = (value: string): boolean => !value.includes('\0') && value.isWellFormed();
 
 export const NOT_KNOWN = 'is not a known property';
+/** Keeps the known properties with the issue, which loses its schema. */
+export const notKnown = (issue: z.core.$ZodRawIssue, of = ''): string => {
+  issue['shape'] = (issue.inst as z.core.$ZodObject | undefined)?._zod.def.shape;
+  return NOT_KNOWN + of;
+};
 /** For a number of days that is too small: forms send 0 for a text that is no number. */
 export const WHOLE_DAYS = 'must be a whole number of days, at least 1';
 export const NOT_STORABLE = 'must be well-formed text without NUL characters';
@@ -169,7 +175,7 @@ function faultsOf(issue: z.core.$ZodIssue, max: number): InputFault[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys
       .slice(0, max)
-      .map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
+      .map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message + meantBy(key, issue) }));
   }
   // An invalid key is a fault of its object.
   if (issue.code === 'invalid_key') {
@@ -182,6 +188,18 @@ function faultsOf(issue: z.core.$ZodIssue, max: number): InputFault[] {
   }
   const isInexact = issue.code === 'invalid_type' && isExactNumber(issue.input);
   return [{ path, message: isInexact ? NOT_EXACT : issue.message, ...ruleOf(issue) }];
+}
+
+/** Names a property that was not given and is nearly the unknown one. */
+export function meantBy(
+  key: string,
+  { shape, input = {} }: { readonly shape?: unknown; readonly input?: unknown },
+): string {
+  const nearest = nearestName(
+    key,
+    Object.keys(shape ?? {}).filter((name) => !Object.hasOwn(input ?? {}, name)),
+  );
+  return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
 /** The broken rule with its bound. */
@@ -257,7 +275,7 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
         ? 'has none of the allowed shapes'
         : `must have a known ${issue.discriminator ?? 'shape'}`;
     case 'unrecognized_keys':
-      return NOT_KNOWN;
+      return notKnown(issue);
     default:
       return undefined;
   }

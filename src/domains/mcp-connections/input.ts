@@ -7,7 +7,7 @@ import { listInput } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import {
   idSchema,
-  NOT_KNOWN,
+  notKnown,
   httpUri,
   keyRule,
   optional,
@@ -130,7 +130,7 @@ const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
 /** The message for unknown fields names the branch of the union that the input was read as. */
-const knownOf = (type: string) => ({ error: `${NOT_KNOWN} of type ${type}` });
+const knownOf = (type: string) => ({ error: (issue: z.core.$ZodRawIssue) => notKnown(issue, ` of type ${type}`) });
 const requiredBy = <Schema extends z.ZodString>(type: string, schema: Schema): Schema =>
   schema.clone(
     {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { FRONT_END_RESOURCE, isFrontEndPath, resourceOf } from '../../core/http/mcp-addresses.ts';
-import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import { DomainError, ForbiddenError, NotFoundError, invalid, unauthenticated } from '../../core/errors.ts';
 import { type ActingOrganization, type Actor, scopesWithin } from '../../core/access.ts';
 import { isWellFormedApiKey, isWellFormedSecret, noteKeyUse } from '../../domains/api-keys/public.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -23,12 +23,14 @@ export interface AuthenticationParts {
 const ASLEEP =
   'the owner of this key has not signed in with the identity provider for too long: sign in on the page /sign-in of this gateway, then try again';
 
-/** 401: the key is missing or invalid. Callers cannot see the difference; the audit log records what is known about the key. */
+const NO_KEY = 'missing API key; send the header Authorization: Bearer <key>';
+
+/** 401: the key is missing or invalid. Callers cannot see what is wrong with a key that they sent; the audit log records what is known about the key. */
 export class RefusedKeyError extends DomainError {
   readonly known: KnownKey | undefined;
 
-  constructor(known: KnownKey | undefined) {
-    const { message, headers } = unauthenticated(known?.refusal === 'key_asleep' ? ASLEEP : undefined);
+  constructor(known: KnownKey | undefined, reason = known?.refusal === 'key_asleep' ? ASLEEP : undefined) {
+    const { message, headers } = unauthenticated(reason);
     super('unauthenticated', message, { headers });
     this.known = known;
   }
@@ -48,7 +50,7 @@ export interface AuthenticatedRequest {
 
 /**
  * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in
- * browser. Missing, malformed, unknown, expired and revoked keys get the same answer; a malformed key costs no query.
+ * browser. Malformed, unknown, expired and revoked keys get the same answer; a malformed key costs no query.
  * The key is looked up on every request, so that a revoked key is refused at once in every process. `onKey` runs as
  * soon as the key is known to be valid, before all other checks.
  * @throws DomainError (401); ValidationError (400) or NotFoundError (404) for `X-Organization-Id`, see `chooseOrganization`.
@@ -60,7 +62,11 @@ export async function authenticate(
 ): Promise<Actor> {
   const { sql, now, log } = parts;
   const known = await findCaller({ headers, path }, parts);
-  if (!known || !canAct(known)) throw new RefusedKeyError(known);
+  if (!known || !canAct(known))
+    throw new RefusedKeyError(
+      known,
+      known || headers.has('authorization') || headers.has('upgrade') ? undefined : NO_KEY,
+    );
   await onKey?.(known);
   // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without
   // disk space can still be read.
@@ -180,5 +186,5 @@ function chooseOrganization(
     );
   if (chosen) return chosen;
   if (isBound && only) throw invalid(field, `this key acts only in ${only.slug ?? only.id}`);
-  throw notFound('organization');
+  throw new NotFoundError(`${field}: organization not found`, 'Organization');
 }

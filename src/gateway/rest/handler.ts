@@ -15,7 +15,7 @@ import {
 } from '../../core/http/route.ts';
 import { inDocumentedVersion, isEventPath, pathsOf } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
-import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
+import { NOT_KNOWN, meantBy, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import {
@@ -214,8 +214,10 @@ async function refuseProperties(request: HttpRequest): Promise<void> {
   if (unknown.length > 0) throw unknownProperties(unknown);
 }
 
-function unknownProperties(names: readonly string[]): ValidationError {
-  return new ValidationError(names.map((name) => ({ path: [name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN })));
+function unknownProperties(names: readonly string[], shape: object = {}): ValidationError {
+  const faultOf = (name: string) =>
+    ({ path: [name], code: 'UNKNOWN_FIELD', message: NOT_KNOWN + meantBy(name, { shape }) }) as const;
+  return new ValidationError(names.map(faultOf));
 }
 
 /** Refuses the parameters of a query that are not known, where the input is not in the query. Clients of the event API send some. */
@@ -223,7 +225,7 @@ export function refuseQuery({ searchParams, pathname }: URL, known: object = {})
   if (isEventPath(pathname)) return;
   requireBoundedQuery(searchParams);
   const unknown = [...new Set(searchParams.keys())].filter((name) => !Object.hasOwn(known, name));
-  if (unknown.length > 0) throw unknownProperties(unknown);
+  if (unknown.length > 0) throw unknownProperties(unknown, known);
 }
 
 /** The properties of a body's input that are given in the query. @throws ValidationError (400) for one of them in the body */

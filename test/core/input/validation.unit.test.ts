@@ -194,10 +194,14 @@ describe('the fault for every kind of issue contains the field and the limit', (
       ['field.kind NOT_ALLOWED: must have a known kind'],
     ],
     [
-      'unknown properties, each alone',
-      z.strictObject({}),
-      { a: 1, b: 2 },
-      ['field.a UNKNOWN_FIELD: is not a known property', 'field.b UNKNOWN_FIELD: is not a known property'],
+      'unknown properties, each alone, with what is meant unless it is given',
+      z.strictObject({ projectId: z.int(), title: z.int().optional(), id: z.int().optional() }),
+      { Project_id: 1, titel: 2, at: 3, projectId: 4 },
+      [
+        'field.Project_id UNKNOWN_FIELD: is not a known property',
+        'field.titel UNKNOWN_FIELD: is not a known property; did you mean title?',
+        'field.at UNKNOWN_FIELD: is not a known property',
+      ],
     ],
     ['unknown, own message', z.strictObject({}, OWN), { a: 1 }, [`field.a UNKNOWN_FIELD: ${OWN}`]],
     [

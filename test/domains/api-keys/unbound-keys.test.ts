@@ -128,7 +128,7 @@ test('a browser that was signed in with a key is blocked with it, before and aft
 test('a removal blocks unbound keys, also when the person comes back; who leaves keeps them', async () => {
   const { admin, person } = await createMember();
   await mutateOrganization(gateway, admin.key, REMOVE, { userId: person.userId });
-  expect(await acting(person.key, admin.organizationId)).toEqual([404, 'organization not found']);
+  expect(await acting(person.key, admin.organizationId)).toEqual([404, 'X-Organization-Id: organization not found']);
   await person.join(admin.organization);
   expect(await acting(person.key, admin.organizationId)).toEqual(blockedIn(admin.organization));
   await unblock(admin.key, person.keyId);

@@ -238,8 +238,8 @@ describe('invalid input', () => {
     ],
     [
       'a remote field in a stdio one',
-      { ...STDIO, serverUrl: 'https://example.com' },
-      'serverUrl: is not a known property of type stdio',
+      { ...STDIO, serverUrl: 'https://example.com', commnad: 'c' },
+      'serverUrl: is not a known property of type stdio; commnad: is not a known property of type stdio',
     ],
     ['no type, and null for one', { type: null, name: 'n' }, 'serverUrl: is required for type remote'],
     ['nothing', {}, 'name: is required for type remote; serverUrl: is required for type remote'],

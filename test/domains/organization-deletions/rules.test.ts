@@ -108,7 +108,10 @@ test('live tails end immediately in every process, for bound and unbound keys', 
   const rest = streams.map((stream) => stream.take(2));
   await deleteOrganization(gateway, person.key, { confirmSlug: slug }, slug);
   const refused = (error: string) => [{ event: 'error', data: JSON.stringify({ error }) }];
-  const [ofBound, ofUnbound] = [refused('missing or invalid API key'), refused('organization not found')];
+  const [ofBound, ofUnbound] = [
+    refused('missing or invalid API key'),
+    refused('X-Organization-Id: organization not found'),
+  ];
   expect(await Promise.all(rest)).toEqual([ofBound, ofUnbound, ofBound, ofUnbound]);
 });
 

@@ -178,7 +178,7 @@ describe('pages', () => {
     ['?cursor=-1', `cursor: ${ofEvent}`],
     ['?cursor=1&cursor=2', 'cursor: must be given only once'],
     ['?messageId=x', 'messageId: must be a UUID'],
-    ['?offset=1', 'offset: is not a known property'],
+    ['?messageid=x', 'messageid: is not a known property; did you mean messageId?'],
     ['?limit=0&cursor=x', `limit: must be from 1 to 1000; cursor: ${ofEvent}`],
   ])('%j is refused: 400', async (query, error) => {
     const answer = await list(id, query);

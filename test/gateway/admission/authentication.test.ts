@@ -10,7 +10,8 @@ import { sampledRuns } from '../../support/sample.ts';
 const gateway = useTestGateway();
 
 const VIEWER = '{ viewer { organization { slug } role } }';
-const MESSAGE = 'missing or invalid API key';
+const MISSING = 'missing API key; send the header Authorization: Bearer <key>';
+const INVALID = 'missing or invalid API key';
 const DEFINITIONS = '/events/2026-03/event-definitions';
 
 const run = (statement: string, values: unknown[]) => gateway.dependencies.sql.query(statement, values);
@@ -43,50 +44,58 @@ describe('401: a caller without a valid key learns nothing else', () => {
     ['revoked', async () => ({ Authorization: `Bearer ${await spoilt('revoked_at')}` })],
   ];
 
-  test.each(headers)('a key that is %s gets the same answer on every API, before the body is read', async (_, make) => {
-    const given = { ...(await make()), 'Content-Type': 'application/json', 'X-Request-Id': 'r1' };
-    for (const [method, path] of [
-      ['POST', '/v1/organizations'],
-      ['POST', DEFINITIONS],
-      ['POST', '/graphql'],
-    ] as const) {
-      const { body, wasRead } = observedBody();
-      const answer = await send(gateway, method, path, { headers: given, body });
-      expect({ status: answer.status, challenge: answer.headers.get('www-authenticate'), wasRead: wasRead() }).toEqual({
-        status: 401,
-        challenge: 'Bearer',
-        wasRead: false,
-      });
-      expect(answer.body).toEqual(refusalAt(path));
-    }
-    // The key is checked before path ids, encodings and JSON.
-    for (const [method, path, body] of [
-      ['DELETE', '/v1/api-keys/no-uuid'],
-      ['DELETE', '/v1/api-keys/%E0%A4%A'],
-      ['POST', '/v1/organizations', '{'],
-      ['GET', '/graphql?query={'],
-      ['POST', '/graphql', '{'],
-    ] as const) {
-      expect(await send(gateway, method, path, { headers: given, body })).toMatchObject({
-        status: 401,
-        body: refusalAt(path),
-      });
-    }
-  });
+  test.each(headers)(
+    'a key that is %s gets the same answer on every API, before the body is read',
+    async (name, make) => {
+      const message = name === 'missing' ? MISSING : INVALID;
+      const given = { ...(await make()), 'Content-Type': 'application/json', 'X-Request-Id': 'r1' };
+      for (const [method, path] of [
+        ['POST', '/v1/organizations'],
+        ['POST', DEFINITIONS],
+        ['POST', '/graphql'],
+      ] as const) {
+        const { body, wasRead } = observedBody();
+        const answer = await send(gateway, method, path, { headers: given, body });
+        expect({
+          status: answer.status,
+          challenge: answer.headers.get('www-authenticate'),
+          wasRead: wasRead(),
+        }).toEqual({
+          status: 401,
+          challenge: 'Bearer',
+          wasRead: false,
+        });
+        expect(answer.body).toEqual(refusalAt(path, message));
+      }
+      // The key is checked before path ids, encodings and JSON.
+      for (const [method, path, body] of [
+        ['DELETE', '/v1/api-keys/no-uuid'],
+        ['DELETE', '/v1/api-keys/%E0%A4%A'],
+        ['POST', '/v1/organizations', '{'],
+        ['GET', '/graphql?query={'],
+        ['POST', '/graphql', '{'],
+      ] as const) {
+        expect(await send(gateway, method, path, { headers: given, body })).toMatchObject({
+          status: 401,
+          body: refusalAt(path, message),
+        });
+      }
+    },
+  );
 
-  function refusalAt(path: string) {
+  function refusalAt(path: string, message: string) {
     if (path.startsWith('/graphql'))
       return {
-        errors: [{ message: MESSAGE, extensions: { code: 'UNAUTHENTICATED' } }],
+        errors: [{ message, extensions: { code: 'UNAUTHENTICATED' } }],
         extensions: { requestId: 'r1' },
       };
-    if (path.startsWith('/v1')) return { error: MESSAGE };
+    if (path.startsWith('/v1')) return { error: message };
     return {
       status: 'error',
-      message: MESSAGE,
+      message,
       category: 'INVALID_AUTHENTICATION',
       correlationId: 'r1',
-      errors: [{ message: MESSAGE, code: 'UNAUTHENTICATED', in: '' }],
+      errors: [{ message, code: 'UNAUTHENTICATED', in: '' }],
     };
   }
 
@@ -286,8 +295,8 @@ describe('the organization of a request', () => {
       }
     }
     expect([...new Set(answers)]).toEqual([
-      `${DEFINITIONS} 404 {"status":"error","message":"organization not found","category":"OBJECT_NOT_FOUND","correlationId":"r1","errors":[{"message":"organization not found","code":"NOT_FOUND","in":""}]}`,
-      '/graphql?query={__typename} 404 {"errors":[{"message":"organization not found","extensions":{"code":"NOT_FOUND","type":"Organization"}}],"extensions":{"requestId":"r1"}}',
+      `${DEFINITIONS} 404 {"status":"error","message":"X-Organization-Id: organization not found","category":"OBJECT_NOT_FOUND","correlationId":"r1","errors":[{"message":"X-Organization-Id: organization not found","code":"NOT_FOUND","in":""}]}`,
+      '/graphql?query={__typename} 404 {"errors":[{"message":"X-Organization-Id: organization not found","extensions":{"code":"NOT_FOUND","type":"Organization"}}],"extensions":{"requestId":"r1"}}',
     ]);
   });
 

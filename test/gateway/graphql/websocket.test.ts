@@ -211,7 +211,7 @@ test('X-Organization-Id of connection_init names the organization of a key that 
     { type: 'complete' },
   ]);
   await expect(connect(unbound, { 'X-Organization-Id': other.organization })).rejects.toThrow(
-    /"code":4403,"reason":"organization not found"/,
+    /"code":4403,"reason":"X-Organization-Id: organization not found"/,
   );
 });
 

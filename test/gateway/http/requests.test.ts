@@ -107,7 +107,7 @@ describe('unknown paths and methods', () => {
         });
         expect(await send(gateway, method, path)).toMatchObject({
           status: 401,
-          body: { error: 'missing or invalid API key' },
+          body: { error: 'missing API key; send the header Authorization: Bearer <key>' },
         });
       }
     }

@@ -94,7 +94,7 @@ function combinationsOf(organizations: Readonly<Record<Name, OrganizationFixture
       // Some headers name the organization by its slug, the others by its id.
       const header = actingIn(named && (bound === 'A' ? organizations[named].slug : organizations[named].id));
       if (bound === 'unbound') {
-        const refusal = { status: 404, message: 'organization not found' };
+        const refusal = { status: 404, message: 'X-Organization-Id: organization not found' };
         const given = { title, key: unbound, header };
         return named === 'C' ? { ...given, acts: 'refused', refusal } : { ...given, acts: named ?? 'nowhere' };
       }
