@@ -33,7 +33,7 @@ const isUrl = (value: string, ...protocols: string[]): boolean =>
 const isPostgresUrl = (value: string): boolean => isUrl(value, 'postgres:', 'postgresql:');
 
 /** With a `#` what follows would be left out of the address: passwords often have one. */
-const postgresUrl = z
+export const postgresUrl = z
   .string()
   .refine((value) => !value.includes('#'), 'must be a postgresql:// URL in which # is written as %23')
   .refine(isPostgresUrl, 'must be a postgresql:// URL');
@@ -238,7 +238,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const given = Object.fromEntries(SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   const result = environment.safeParse(given);
   if (!result.success) {
-    const [first] = result.error.issues.map(({ path, message }) => `${path.join()}: ${message}`);
+    const [first] = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
     throw new ConfigurationError(first);
   }
   if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { postgresUrl } from '../core/config.ts';
 import { type Database, openDatabase } from '../core/postgres/connections.ts';
 import { DatabaseClient } from '../core/postgres/driver/client.ts';
 import { copyRows } from '../core/postgres/driver/copy-rows.ts';
@@ -120,6 +121,8 @@ async function prepareTarget(
 }
 
 async function openTarget(url: string): Promise<Database> {
+  const [fault] = postgresUrl.safeParse(url).error?.issues ?? [];
+  if (fault) throw new UsageError(`--to: ${fault.message}`);
   try {
     return await openDatabase({ url, entities });
   } catch (cause) {

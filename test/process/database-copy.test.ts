@@ -123,11 +123,16 @@ test('a database with other data is refused, and stays as it is', async () => {
   const used = await freshDatabase();
   await issueKey(used);
   const before = await tablesOf(used.DATABASE_URL);
-  const refused = await Promise.all([foreign, used, source].map(({ DATABASE_URL }) => copy(DATABASE_URL, source)));
+  const refused = await Promise.all(
+    [foreign, used, source, { DATABASE_URL: 'db.example/gateway' }].map(({ DATABASE_URL }) =>
+      copy(DATABASE_URL, source),
+    ),
+  );
   expect(refused.map(({ code, stderr }) => [code, stderr])).toEqual([
     [1, '--to: the database is not empty: it has the table public.Invoices; create another one\n'],
     [1, '--to: the database is not empty: it has the table public.api_key; create another one\n'],
     [1, '--to: this is the database that the command reads\n'],
+    [1, '--to: must be a postgresql:// URL\n'],
   ]);
   expect(await tablesOf(used.DATABASE_URL)).toEqual(before);
   expect(await query(foreign.DATABASE_URL, `select to_regclass('session') as found`)).toEqual([{ found: null }]);

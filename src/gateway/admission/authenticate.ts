@@ -74,6 +74,7 @@ export async function authenticate(
     await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
+  if (known.isBound) chooseOrganization(known, headers.get(ORGANIZATION_HEADER));
   const organization =
     organizationId === undefined
       ? chooseOrganization(known, headers.get(ORGANIZATION_HEADER))

@@ -71,9 +71,9 @@ test('the access review has everybody, suspended ones too: role, why, last seen 
       },
     },
   });
-  const linked = (parameters: string) =>
+  const linked = (parameters: string, headers = {}) =>
     gateway.fetch(`/v1/access-review?${parameters}`, {
-      headers: { Authorization: `Bearer ${admin.key}`, Accept: '*/*' },
+      headers: { Authorization: `Bearer ${admin.key}`, Accept: '*/*', ...headers },
     });
   const [asCsv, asLines, refused] = await Promise.all(['csv', 'ndjson', 'xml'].map((each) => linked(`format=${each}`)));
   expect(await asCsv?.text()).toBe(csv.text);
@@ -81,6 +81,11 @@ test('the access review has everybody, suspended ones too: role, why, last seen 
   expect([refused?.status, await refused?.text()]).toEqual([400, expect.stringContaining('format: ')]);
   const elsewhere = await linked('organization=elsewhere');
   expect(await elsewhere.text()).toContain('organization: this key acts only in');
+  const contradicted = await linked(`organization=${admin.organization}`, { 'X-Organization-Id': 'elsewhere' });
+  expect([contradicted.status, await contradicted.text()]).toEqual([
+    400,
+    expect.stringContaining('X-Organization-Id: this key acts only in'),
+  ]);
   const member = await gateway.createKey({ organization: admin.organization, role: 'member' });
   expect((await file('text/csv', member.key)).status).toBe(403);
 });
