@@ -40,6 +40,8 @@ test('Back shows the pages that were loaded, at the same place, with the focus o
       document.dispatchEvent(new Event('visibilitychange'));
     }, isHidden);
   await asked.promise;
+  // Nobody has asked for it, so no bar is shown.
+  await expect(page.locator('.progress').waitFor({ timeout: 500 })).rejects.toThrow('Timeout');
   await page.getByRole('button', { name: 'Load more' }).click();
   isAnswered.resolve(undefined);
   await page.getByText('1–60 of 60').waitFor();

@@ -15,7 +15,7 @@ export interface Loaded<Data> {
 }
 
 /** Reads again, `quiet` without a sign that something is loaded. */
-type Reload = (how?: 'quiet') => void;
+export type Reload = (how?: 'quiet') => void;
 
 /** Runs a query, again when its variables change or it is reloaded. The last answer stays until the next one arrives. */
 export function useQuery<Name extends OperationName>(name: Name, variables: Variables[Name]): Loaded<Answers[Name]> {
@@ -33,7 +33,9 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
     const { signal } = left;
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     setState((before) => ({ ...before, isLoading: true }));
-    void query(name, JSON.parse(key) as Variables[Name], { signal, onPause, isQuiet }).then(({ data, faults }) => {
+    // Somebody waits for other variables, and for what is not there yet.
+    const options = { signal, onPause, isQuiet: isQuiet && of === key && !state.isLoading };
+    void query(name, JSON.parse(key) as Variables[Name], options).then(({ data, faults }) => {
       if (signal.aborted) return;
       setState({ of: key, data, faults, isLoading: false, paused: undefined });
     });
@@ -123,6 +125,9 @@ const again =
   (shows: boolean, how?: 'quiet') =>
   ({ round }: { readonly round: number }) => ({ round: round + 1, shows, isQuiet: how === 'quiet' });
 
+const rereading = <Row>({ of, rows, isLoading }: PagesState<Row>, key: string, isQuiet: boolean) =>
+  of === key ? { count: rows.length, quiet: isQuiet && !isLoading } : {};
+
 /** The rows stay, and what would have changed is counted. */
 const counting = <Row>(before: PagesState<Row>, change: Change<Row>): PagesState<Row> => ({
   ...before,
@@ -169,7 +174,7 @@ export function usePages<Name extends OperationName, Row>(
   };
   useEffect(() => {
     left.current = new AbortController();
-    void load(null, { count: state.of === key ? state.rows.length : 0, shown: shows, quiet: isQuiet });
+    void load(null, { ...rereading(state, key, isQuiet), shown: shows });
     return () => left.current.abort();
   }, [name, key, round]);
   useEffect(() => {
@@ -185,7 +190,7 @@ export function usePages<Name extends OperationName, Row>(
     stays: isHeld(state),
     loadMore: async () => void (state.isLoading ? (wanted.current = key) : await load(state.end)),
     reload: useCallback<Reload>((how) => setRound(again(true, how)), []),
-    catchUp: useCallback(() => setRound(again(false)), []),
+    catchUp: useCallback(() => setRound(again(false, 'quiet')), []),
     update: useCallback((change) => {
       changes.current?.push(change);
       setState((before) => (isHeld(before) ? counting(before, change) : { ...before, rows: change(before.rows) }));

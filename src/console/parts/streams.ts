@@ -84,7 +84,7 @@ const isLimit = ({ code, closeCode }: Failure): boolean => LIMITS.has(code ?? cl
 /** Whether repeating cannot help. If the sign-in has ended, the query goes to the sign-in page. */
 async function isFinal({ code, closeCode }: Failure, failures: number): Promise<boolean> {
   if (code === 'UNAUTHENTICATED' || closeCode === FORBIDDEN) {
-    const { data } = await query('Viewer', {});
+    const { data } = await query('Viewer', {}, { isQuiet: true });
     // The socket can belong to a sign-in that was replaced by another one.
     return data === null || failures > 1;
   }

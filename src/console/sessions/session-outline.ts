@@ -37,7 +37,11 @@ export function createOutlineReader(
       isWanted = false;
       // What follows is small, and costs less.
       const name = outline.isComplete ? 'SessionOutlinePart' : 'SessionOutline';
-      const { data } = await query(name, { id, after: String(outline.lastId) }, { signal });
+      const { data } = await query(
+        name,
+        { id, after: String(outline.lastId) },
+        { signal, isQuiet: outline.isComplete },
+      );
       const part = data?.session?.outline;
       if (signal.aborted) return;
       isWanted ||= part?.hasMore ?? false;

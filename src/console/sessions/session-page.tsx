@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { run } from '../parts/api.ts';
 import { useFilter } from '../parts/filters.tsx';
-import { useQuery } from '../parts/hooks.ts';
+import { type Reload, useQuery } from '../parts/hooks.ts';
 import { visibleText } from '../parts/markup.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Faults, Missing } from '../parts/parts.tsx';
@@ -55,7 +55,7 @@ const shortTitle = (title: string): string =>
 
 interface ContentProps {
   readonly session: Session;
-  readonly reload: () => void;
+  readonly reload: Reload;
   readonly faults: Parameters<typeof Faults>[0]['faults'];
 }
 
@@ -179,16 +179,16 @@ function useFailure({ databaseId: id, redactedAt }: Session, hasFailed: boolean)
 }
 
 /** Loads the session again when anybody changed it, and whenever the subscription starts, because earlier changes would be missing. */
-function useChanges({ databaseId, id, createdAt }: Session, reload: () => void): void {
+function useChanges({ databaseId, id, createdAt }: Session, reload: Reload): void {
   useEffect(() => {
     // Almost only this session was created at that time.
     const filter = { createdFrom: createdAt, createdBefore: new Date(Date.parse(createdAt) + 1).toISOString() };
     const onData = ({ sessionChange: change }: Answers['FollowSessionRow']) => {
       const changed = change.__typename === 'SessionChanged' ? change.session.id : change.sessionId;
-      if (changed === id) reload();
+      if (changed === id) reload('quiet');
     };
     const onState = (state: FollowState) => {
-      if (state === 'live') reload();
+      if (state === 'live') reload('quiet');
     };
     return follow('FollowSessionRow', { filter }, { onData, onState });
   }, [databaseId, reload]);
@@ -197,14 +197,14 @@ function useChanges({ databaseId, id, createdAt }: Session, reload: () => void):
 const RELOAD_MS = 5000;
 
 /** Loads the session again a moment after events have arrived, for its totals. */
-function useReloads(reload: () => void): (count: number) => void {
+function useReloads(reload: Reload): (count: number) => void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (count) => {
     if (count === 0 || timer.current !== undefined) return;
     timer.current = setTimeout(() => {
       timer.current = undefined;
-      reload();
+      reload('quiet');
     }, RELOAD_MS);
   };
 }

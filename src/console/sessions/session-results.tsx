@@ -23,7 +23,7 @@ export function Results({ id, version }: ResultsProps) {
   const list = usePages('Artifacts', { id }, ({ session }) => session?.artifacts);
   const known = useRef(version);
   useEffect(() => {
-    if (known.current !== version) list.reload();
+    if (known.current !== version) list.reload('quiet');
     known.current = version;
   }, [version]);
   if (list.rows.length === 0) return list.faults.length > 0 ? <Faults faults={list.faults} /> : null;

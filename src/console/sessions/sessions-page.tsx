@@ -232,7 +232,7 @@ function useRecordedTimes(
     const left = new AbortController();
     const read = async () => {
       const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter, orderBy: BY_TIME, areFailed };
-      const { data } = await query('Sessions', variables, { signal: left.signal });
+      const { data } = await query('Sessions', variables, { signal: left.signal, isQuiet: true });
       const fresh = data?.viewer.organization?.sessions?.nodes ?? [];
       if (left.signal.aborted) return;
       update((rows) => [...fresh, ...rows.filter((row) => !fresh.some(({ id }) => id === row.id))]);

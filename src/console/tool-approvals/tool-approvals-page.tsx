@@ -19,7 +19,7 @@ const SEEN_MS = 1_000;
 function useFollowing({ isLoading, reload }: Pick<Loaded<unknown>, 'isLoading' | 'reload'>, isWanted = true): void {
   useEffect(() => {
     if (isLoading || !isWanted) return undefined;
-    const timer = setInterval(() => document.visibilityState === 'visible' && reload(), FOLLOW_MS);
+    const timer = setInterval(() => document.visibilityState === 'visible' && reload('quiet'), FOLLOW_MS);
     return () => clearInterval(timer);
   }, [isLoading, isWanted, reload]);
 }

@@ -3,8 +3,11 @@ import { useAdministration, useScope } from '../parts/caller.ts';
 import { FormButton } from '../parts/form-button.tsx';
 import { usePages } from '../parts/hooks.ts';
 import { Badge, List, PageFrame, Secret, Time } from '../parts/parts.tsx';
+import { shortTime } from '../parts/time.tsx';
 import { type Webhook, typesOf } from './webhook-types.ts';
 import { CreateWebhook } from './webhook-forms.tsx';
+
+const moment = (at: string) => shortTime(new Date(at), new Date());
 
 /** How the deliveries of a webhook go, in words. */
 export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
@@ -23,7 +26,10 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
     return (
       <>
         <Badge value="FAILING" />{' '}
-        <span class="soft">
+        <span
+          class="soft"
+          title={`first ${moment(failingSince)}${nextAttemptAt ? `, next try ${moment(nextAttemptAt)}` : ''}`}
+        >
           first <Time at={failingSince} isShort />
           {nextAttemptAt && ', next try '}
           {nextAttemptAt && <Time at={nextAttemptAt} isShort />}
