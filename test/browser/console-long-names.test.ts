@@ -91,7 +91,7 @@ const widerParts = (page: Page) =>
 /** The heights of rows of lists that are more than one line, or two on a phone. */
 const tallRows = (page: Page) =>
   page
-    .locator('table:is([aria-label="API keys"], [aria-label=Webhooks], [aria-label="MCP connections"]) tbody tr')
+    .locator('.dense tbody tr')
     .evaluateAll((rows) =>
       rows.map((row) => row.getBoundingClientRect().height).filter((height) => height > (innerWidth > 800 ? 44 : 76)),
     );

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSession } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, startSite } from '../support/processes/browser.ts';
+import { VIEWS, accessibilityFindings, openActions, overflowOf, startSite } from '../support/processes/browser.ts';
 
 /** Administrators manage service accounts on the page of the members. */
 
@@ -16,6 +16,7 @@ test.each(VIEWS)(
     await page.getByRole('button', { name: 'New service account' }).click();
     await dialog.getByLabel('Name').fill('Builds');
     await dialog.getByRole('button', { name: 'Create' }).click();
+    await openActions(row('Builds'));
     await row('Builds').getByRole('button', { name: 'New API key' }).click();
     await dialog.getByRole('textbox', { name: 'Name' }).fill('CI');
     await dialog.getByLabel('Purpose').selectOption({ label: 'Recorder: a program that runs agents' });
@@ -24,9 +25,11 @@ test.each(VIEWS)(
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
     const id = await createSession(site, key, { title: 'Recorded by CI', visibility: 'PUBLIC' });
 
+    await openActions(row('Builds'));
     await row('Builds').getByRole('button', { name: 'Rename' }).click();
     await page.getByLabel('Name of the service account').fill('Nightly');
     await page.getByRole('button', { name: 'Save' }).click();
+    await openActions(row('Nightly'));
     await row('Nightly').getByRole('button', { name: 'Make administrator' }).click();
     await dialog.getByRole('button', { name: 'Make administrator' }).click();
     await row('Nightly').getByText('Administrator', { exact: true }).waitFor();
@@ -35,6 +38,7 @@ test.each(VIEWS)(
     await session.getByRole('button', { name: 'Details' }).click();
     await session.getByText('Nightly (service account)').first().waitFor();
 
+    await openActions(row('Nightly'));
     await row('Nightly').getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('There are no service accounts yet.').waitFor();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { receive } from '../support/fixtures/webhooks.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
-import { startSite } from '../support/processes/browser.ts';
+import { openActions, startSite } from '../support/processes/browser.ts';
 import { createMetricsReader } from '../support/processes/metrics.ts';
 
 /** Several tabs of one browser, and pages that the gateway does not answer for a while. */
@@ -104,6 +104,7 @@ test('each tab keeps its organization, in its address and in what it changes, wh
   await expect.poll(() => organizationIn(other)).toBe(second);
   await other.getByRole('row').filter({ hasText: member.email }).waitFor();
 
+  await openActions(row);
   await row.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await expect.poll(() => row.count()).toBe(0);

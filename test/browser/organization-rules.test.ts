@@ -41,15 +41,20 @@ test('a member becomes a viewer, who is offered nothing that changes; a suspende
   const { page } = await site.open('/members', { key: admin.key });
   const dialog = page.getByRole('dialog');
   const row = (name: string) => page.getByRole('row').filter({ hasText: name });
+  await openActions(row(member.email));
   await row(member.email).getByRole('button', { name: 'Make viewer' }).click();
   await dialog.getByRole('button', { name: 'Make viewer' }).click();
   await row(member.email).getByText('Viewer', { exact: true }).waitFor();
+  await openActions(row(email));
   await row(email).getByRole('button', { name: 'Reactivate' }).click();
   await dialog.getByRole('button', { name: 'Reactivate' }).click();
+  await openActions(
+    page.getByRole('table', { name: 'Members', exact: true }).getByRole('row').filter({ hasText: email }),
+  );
   await row(email).getByRole('button', { name: 'Remove' }).waitFor();
   const { page: other } = await site.open('/members', { key: member.key });
   await other.getByRole('row').filter({ hasText: email }).waitFor();
-  expect(await other.getByRole('button', { name: /Invite|Make|Remove/ }).count()).toBe(0);
+  expect(await other.getByRole('button', { name: /Invite|More actions/ }).count()).toBe(0);
 });
 
 test('somebody who was removed is found by name, with what they did, and is erased', async () => {
@@ -60,6 +65,7 @@ test('somebody who was removed is found by name, with what they did, and is eras
   const { page, problems } = await site.open('/members', { key: admin.key });
   const row = page.getByRole('row').filter({ hasText: member.email });
   const erase = row.getByRole('button', { name: 'Erase…' });
+  await openActions(row);
   await row.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   const former = page.getByRole('table', { name: 'Former members' });
@@ -67,14 +73,17 @@ test('somebody who was removed is found by name, with what they did, and is eras
   await page.getByLabel('Search').fill(member.email);
   await page.getByText(stays.email).waitFor({ state: 'detached' });
   expect([await row.count(), await accessibilityFindings(page), await overflowOf(page)]).toEqual([1, [], 0]);
+  await openActions(row);
   await row.getByRole('link', { name: 'Sessions' }).click();
   await page.getByText('Private plan').waitFor();
   await page.getByText(`Created by: ${member.email} (left)`).waitFor();
   await page.goBack();
+  await openActions(row);
   await row.getByRole('link', { name: 'Audit log' }).click();
   await page.getByText(`By: ${member.email} (left)`).waitFor();
   await page.getByRole('row').filter({ hasText: 'Private plan' }).waitFor();
   await page.goBack();
+  await openActions(row);
   await erase.click();
   await page.getByRole('dialog').getByLabel(`Type ${member.email}`).fill(member.email);
   await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click();

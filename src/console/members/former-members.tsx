@@ -4,6 +4,7 @@ import type { Answers } from '../generated/operation-types.ts';
 import { formerName } from './people.ts';
 import { PersonData } from './person-data.tsx';
 import { List, TimeCell } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
 
 type Organization = NonNullable<Answers['FormerMembers']['viewer']['organization']>;
 type Row = NonNullable<Organization['formerMembers']>['nodes'][number];
@@ -26,7 +27,7 @@ export function FormerMembers({ filter, round }: Props) {
   return (
     <div>
       <h2>Former members</h2>
-      <List label="Former members" list={list} row={(row: Row) => rowOf(row, list.reload)} head={HEAD} />
+      <List label="Former members" list={list} row={(row: Row) => rowOf(row, list.reload)} head={HEAD} isDense />
     </div>
   );
 }
@@ -36,16 +37,22 @@ function rowOf(person: Row, onDone: () => void) {
   const name = formerName(person);
   return (
     <tr key={id}>
-      <td class="wide">
-        <strong>{name}</strong>
-      </td>
-      <TimeCell at={leftAt} />
-      <td class="end">
-        <div class="actions wrap">
-          <a href={`/sessions?creator=${databaseId}`}>Sessions</a>
-          <a href={`/audit-log?by=${databaseId}`}>Audit log</a>
-          <PersonData user={{ id, databaseId, name, email: null }} onDone={onDone} />
+      <td class="wide" title={name}>
+        <div class="line">
+          <strong>{name}</strong>
         </div>
+      </td>
+      <TimeCell at={leftAt} isShort />
+      <td class="end">
+        <Menu>
+          <a class="button small plain" href={`/sessions?creator=${databaseId}`}>
+            Sessions
+          </a>
+          <a class="button small plain" href={`/audit-log?by=${databaseId}`}>
+            Audit log
+          </a>
+          <PersonData user={{ id, databaseId, name, email: null }} onDone={onDone} />
+        </Menu>
       </td>
     </tr>
   );

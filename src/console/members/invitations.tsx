@@ -22,7 +22,7 @@ export function Invitations({ joinings }: { readonly joinings: number }) {
       {list.rows.length > 0 && (
         <>
           <h2>Open invitations</h2>
-          <List label="Open invitations" list={list} row={(row: Row) => rowOf(row, list.reload)} head={HEAD} />
+          <List label="Open invitations" list={list} row={(row: Row) => rowOf(row, list.reload)} head={HEAD} isDense />
           <h2>Members</h2>
         </>
       )}
@@ -75,10 +75,16 @@ function rowOf({ id, email, role, inviter, expiresAt, viewerCanRevoke }: Row, on
   const question = `Revoke the invitation of ${email}? Its link stops working at once.`;
   return (
     <tr key={id}>
-      <td class="wide">{email}</td>
+      <td class="wide" title={email}>
+        <div class="line">
+          <strong>{email}</strong>
+        </div>
+      </td>
       <td>{roleName(role)}</td>
-      <td dir="auto">{inviter ? personOf(inviter) : '–'}</td>
-      <TimeCell at={expiresAt} />
+      <td class="minor" dir="auto">
+        {inviter ? personOf(inviter) : '–'}
+      </td>
+      <TimeCell at={expiresAt} isShort />
       <td class="end">{viewerCanRevoke && <Action label="Revoke" confirm={question} run={revoke} />}</td>
     </tr>
   );

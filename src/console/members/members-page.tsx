@@ -5,18 +5,20 @@ import { Filters, InputField, useFilter, useSettled } from '../parts/filters.tsx
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
+import { nameCells } from './name-cells.tsx';
 import { PersonData } from './person-data.tsx';
 import { RoleActions } from './role-actions.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
 import { SuspendedMembers } from './suspended-members.tsx';
-import { Action, List, PageFrame, type Role, personOf, roleName, TimeCell } from '../parts/parts.tsx';
+import { Action, List, PageFrame, type Role, TimeCell, personOf, roleName } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
 import { follow } from '../parts/streams.ts';
 
 type Organization = NonNullable<Answers['Members']['viewer']['organization']>;
 type Row = NonNullable<Organization['members']>['edges'][number];
 
-const HEAD = ['Member', 'Role', 'Joined', ''];
-const HEAD_OF_ADMINISTRATORS = ['Member', 'Role', 'Joined', 'Last seen', ''];
+const HEAD = ['Member', 'E-mail', 'Role', 'Joined', ''];
+const HEAD_OF_ADMINISTRATORS = ['Member', 'E-mail', 'Role', 'Joined', 'Last seen', ''];
 
 export function MembersPage() {
   const isAdministrator = useAdministration();
@@ -47,6 +49,7 @@ export function MembersPage() {
         row={(row: Row) => rowOf(row, mayChange && { isOwn: row.node.user.id === own?.user?.id }, changed)}
         empty={search ? 'No member matches this.' : 'There are no members that you may see.'}
         head={isAdministrator ? HEAD_OF_ADMINISTRATORS : HEAD}
+        isDense
       />
       {mayChange && <SuspendedMembers filter={filter} onDone={changed} />}
       {mayChange && <FormerMembers filter={filter} round={joinings} />}
@@ -86,16 +89,13 @@ function rowOf(
   const question = `Remove “${name}”? Their keys, sign-ins and connected apps stop working here at once, and their personal MCP connections are deleted. Service accounts stay, with keys that they may know.`;
   return (
     <tr key={user.id}>
-      <td class="wide">
-        <strong>{name}</strong>
-        {user.name && <div class="soft">{user.email}</div>}
-      </td>
+      {nameCells(user)}
       <td>{roleName(role)}</td>
-      <TimeCell at={joinedAt} />
-      {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} />}
+      <TimeCell at={joinedAt} isShort class="minor" />
+      {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} isShort class="minor" />}
       <td class="end">
         {acting && (
-          <div class="actions wrap">
+          <Menu>
             {!acting.isOwn && (
               <>
                 <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={changeRole} />
@@ -108,7 +108,7 @@ function rowOf(
               </>
             )}
             <PersonData user={user} isOwn={acting.isOwn} onDone={onDone} />
-          </div>
+          </Menu>
         )}
       </td>
     </tr>

@@ -5,7 +5,8 @@ import { FormButton } from '../parts/form-button.tsx';
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import type { Content } from '../parts/markup.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { Action, List, type Role, Secret, roleName, TimeCell } from '../parts/parts.tsx';
+import { Action, List, type Role, Secret, TimeCell, roleName } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
 import { scopeTexts } from '../parts/scopes.ts';
 import { RoleActions } from './role-actions.tsx';
 import { CreateServiceAccount } from './service-account-forms.tsx';
@@ -45,6 +46,7 @@ export function ServiceAccounts() {
         row={(account: Row) => rowOf(account, newKey(account), list.reload)}
         empty="There are no service accounts yet."
         head={HEAD}
+        isDense
       />
     </div>
   );
@@ -64,18 +66,20 @@ function rowOf(account: Row, newKey: Content, onDone: () => void) {
   const question = `Delete “${name}”? Its keys stop working at once. Its sessions stay.`;
   return (
     <tr key={id}>
-      <td class="wide">
-        <strong>{name}</strong>
+      <td class="wide" title={name}>
+        <div class="line">
+          <strong>{name}</strong>
+        </div>
       </td>
       <td>{roleName(role)}</td>
-      <TimeCell at={createdAt} />
+      <TimeCell at={createdAt} isShort />
       <td class="end">
-        <div class="actions wrap">
+        <Menu>
           {newKey}
           <Rename label="Name of the service account" value={name} save={(given: string) => update({ name: given })} />
           <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={(other) => update({ role: other })} />
           <Action label="Delete" confirm={question} run={remove} />
-        </div>
+        </Menu>
       </td>
     </tr>
   );

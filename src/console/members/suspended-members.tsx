@@ -1,12 +1,14 @@
 import { mutate, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { PersonData } from './person-data.tsx';
 import { Action, List, TimeCell, personOf, roleName } from '../parts/parts.tsx';
+import { Menu } from '../parts/row-actions.tsx';
+import { nameCells } from './name-cells.tsx';
+import { PersonData } from './person-data.tsx';
 
 type Organization = NonNullable<Answers['SuspendedMembers']['viewer']['organization']>;
 type Row = NonNullable<Organization['suspendedMembers']>['nodes'][number];
 
-const HEAD = ['Suspended', 'Role', 'Since', ''];
+const HEAD = ['Suspended', 'E-mail', 'Role', 'Since', ''];
 
 interface Props {
   readonly filter: { readonly search: string | null };
@@ -28,7 +30,7 @@ export function SuspendedMembers({ filter, onDone }: Props) {
   return (
     <div>
       <h2>Suspended members</h2>
-      <List label="Suspended members" list={list} row={(row: Row) => rowOf(row, changed)} head={HEAD} />
+      <List label="Suspended members" list={list} row={(row: Row) => rowOf(row, changed)} head={HEAD} isDense />
     </div>
   );
 }
@@ -37,13 +39,11 @@ function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
   const name = personOf(user);
   return (
     <tr key={user.id}>
-      <td class="wide">
-        <strong>{name}</strong>
-      </td>
+      {nameCells(user)}
       <td>{roleName(role)}</td>
-      <TimeCell at={suspendedAt} />
+      <TimeCell at={suspendedAt} isShort class="minor" />
       <td class="end">
-        <div class="actions wrap">
+        <Menu>
           <Action
             label="Reactivate"
             confirm={`Reactivate “${name}”? They have their role again. Keys that have ended stay ended.`}
@@ -55,7 +55,7 @@ function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
             run={() => mutate('RemoveMember', { userId: user.id }, onDone)}
           />
           <PersonData user={user} onDone={onDone} />
-        </div>
+        </Menu>
       </td>
     </tr>
   );
