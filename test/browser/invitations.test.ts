@@ -149,6 +149,7 @@ test('an administrator can promote and remove a member, but can only export thei
   await member(page, email).getByRole('button', { name: 'Make administrator' }).click();
   await page.getByRole('dialog').getByText('They can then').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Make administrator' }).click();
+  await member(page, email).getByText('Administrator', { exact: true }).waitFor();
   await openActions(member(page, email));
   await member(page, email).getByRole('button', { name: 'Make member' }).waitFor();
   await member(page, email).getByRole('button', { name: 'Remove' }).click();

@@ -30,10 +30,11 @@ export function AccessReviewPage() {
     ({ viewer }) => viewer.organization?.suspendedMembers,
   );
   return (
-    <PageFrame title="Access review" intro="Everybody who has access to this organization, and why.">
-      <div class="actions">
-        <FileExport label="Save as CSV…" path="/v1/access-review" name="access-review.csv" format="csv" />
-      </div>
+    <PageFrame
+      title="Access review"
+      intro="Everybody who has access to this organization, and why."
+      actions={<FileExport label="Save as CSV…" path="/v1/access-review" name="access-review.csv" format="csv" />}
+    >
       <List label="Members" list={members} row={rowOf} empty="There are no members that you may see." head={HEAD} />
       {suspended.rows.length > 0 && (
         <>

@@ -17,9 +17,6 @@ import { follow } from '../parts/streams.ts';
 type Organization = NonNullable<Answers['Members']['viewer']['organization']>;
 type Row = NonNullable<Organization['members']>['edges'][number];
 
-const HEAD = ['Member', 'E-mail', 'Role', 'Joined', ''];
-const HEAD_OF_ADMINISTRATORS = ['Member', 'E-mail', 'Role', 'Joined', 'Last seen', ''];
-
 export function MembersPage() {
   const isAdministrator = useAdministration();
   const [search, setSearch] = useFilter('search');
@@ -37,6 +34,8 @@ export function MembersPage() {
   }, [list.reload]);
   useJoining(membership.data, changed);
   const mayChange = own?.organization?.viewerCanAdminister ?? false;
+  // Without a name, the e-mail address is the name.
+  const hasNames = list.rows.some(({ node }) => node.user.name);
   return (
     <PageFrame title="Members" intro="People join by accepting an invitation.">
       {mayChange && <Invitations joinings={joinings} />}
@@ -46,9 +45,16 @@ export function MembersPage() {
       <List
         label="Members"
         list={list}
-        row={(row: Row) => rowOf(row, mayChange && { isOwn: row.node.user.id === own?.user?.id }, changed)}
+        row={(row: Row) => rowOf(row, hasNames, mayChange && { isOwn: row.node.user.id === own?.user?.id }, changed)}
         empty={search ? 'No member matches this.' : 'There are no members that you may see.'}
-        head={isAdministrator ? HEAD_OF_ADMINISTRATORS : HEAD}
+        head={[
+          'Member',
+          ...(hasNames ? ['E-mail'] : []),
+          'Role',
+          'Joined',
+          ...(isAdministrator ? ['Last seen'] : []),
+          '',
+        ]}
         isDense
       />
       {mayChange && <SuspendedMembers filter={filter} onDone={changed} />}
@@ -80,6 +86,7 @@ function useJoining(membership: Answers['Membership'] | null, changed: () => voi
 
 function rowOf(
   { role, node: { user, joinedAt, lastSeenAt } }: Row,
+  hasNames: boolean,
   acting: { readonly isOwn: boolean } | false,
   onDone: () => void,
 ) {
@@ -89,7 +96,7 @@ function rowOf(
   const question = `Remove “${name}”? Their keys, sign-ins and connected apps stop working here at once, and their personal MCP connections are deleted. Service accounts stay, with keys that they may know.`;
   return (
     <tr key={user.id}>
-      {nameCells(user)}
+      {nameCells(user, hasNames)}
       <td>{roleName(role)}</td>
       <TimeCell at={joinedAt} isShort class="minor" />
       {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} isShort class="minor" />}

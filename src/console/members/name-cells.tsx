@@ -5,14 +5,19 @@ interface Person {
   readonly email: string | null;
 }
 
-/** The cells with the name of a person and with the e-mail address, which is the name of a person without one. */
-export const nameCells = (user: Person) => [
+/**
+ * The cells with the name of a person and with the e-mail address, which is the name of a person without one.
+ * @param hasNames whether a person of the list has a name; otherwise there is no second cell
+ */
+export const nameCells = (user: Person, hasNames: boolean) => [
   <td key="name" class="wide" title={personOf(user)}>
     <div class="line">
       <strong>{personOf(user)}</strong>
     </div>
   </td>,
-  <td key="email" class="second" title={user.email ?? undefined}>
-    {user.name && user.email}
-  </td>,
+  hasNames && (
+    <td key="email" class="second" title={user.email ?? undefined}>
+      {user.name && user.email}
+    </td>
+  ),
 ];

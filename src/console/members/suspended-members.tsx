@@ -8,8 +8,6 @@ import { PersonData } from './person-data.tsx';
 type Organization = NonNullable<Answers['SuspendedMembers']['viewer']['organization']>;
 type Row = NonNullable<Organization['suspendedMembers']>['nodes'][number];
 
-const HEAD = ['Suspended', 'E-mail', 'Role', 'Since', ''];
-
 interface Props {
   readonly filter: { readonly search: string | null };
   readonly onDone: () => void;
@@ -23,6 +21,7 @@ export function SuspendedMembers({ filter, onDone }: Props) {
     ({ viewer }) => viewer.organization?.suspendedMembers,
   );
   if (list.rows.length === 0) return null;
+  const hasNames = list.rows.some(({ user }) => user.name);
   const changed = () => {
     list.reload();
     onDone();
@@ -30,16 +29,22 @@ export function SuspendedMembers({ filter, onDone }: Props) {
   return (
     <div>
       <h2>Suspended members</h2>
-      <List label="Suspended members" list={list} row={(row: Row) => rowOf(row, changed)} head={HEAD} isDense />
+      <List
+        label="Suspended members"
+        list={list}
+        row={(row: Row) => rowOf(row, hasNames, changed)}
+        head={['Suspended', ...(hasNames ? ['E-mail'] : []), 'Role', 'Since', '']}
+        isDense
+      />
     </div>
   );
 }
 
-function rowOf({ role, suspendedAt, user }: Row, onDone: () => void) {
+function rowOf({ role, suspendedAt, user }: Row, hasNames: boolean, onDone: () => void) {
   const name = personOf(user);
   return (
     <tr key={user.id}>
-      {nameCells(user)}
+      {nameCells(user, hasNames)}
       <td>{roleName(role)}</td>
       <TimeCell at={suspendedAt} isShort class="minor" />
       <td class="end">
