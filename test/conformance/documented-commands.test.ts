@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { processesOf } from '../support/processes/embedded-postgres.ts';
-import { call, endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
+import { call, endProcesses, start, temporaryDirectory, whenReady } from '../support/processes/process.ts';
 import { checkout } from '../support/processes/programs.ts';
 
 /** Runs what a newcomer copies from the documents, with Node.js 20 first in the path. Only addresses, the printed key and ids are replaced. */
@@ -45,18 +45,14 @@ afterAll(endProcesses);
 
 const shell = (script: string) => start(['bash', '-c', script], { PATH, DATA_DIR, PORT: '0' }, { cwd });
 
-/** Starts a gateway with a documented command. @returns its address, the key if it was printed, and how it is stopped */
+/** Starts a gateway with a documented command. */
 async function serve(command: string) {
-  const { child, exited, output } = shell(command);
-  const address = () => /GraphiQL +(http\S+)\/graphql/.exec(output.stdout)?.[1] ?? '';
-  const isReady = () => /\n {4}curl .*\n\n/.test(output.stdout) || child.exitCode !== null;
-  await expect.poll(isReady).toBe(true);
+  const gateway = await whenReady(shell(command));
   const stop = async () => {
-    child.kill('SIGTERM');
-    await exited;
+    await gateway.end('SIGTERM');
     await expect.poll(() => processesOf(DATA_DIR)).toEqual([]);
   };
-  return { url: address(), key: /wgk_\w+/.exec(output.stdout)?.[0] ?? '', stop, output };
+  return { ...gateway, stop };
 }
 
 const blocksOf = (page: string) =>

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
+import { NameCell } from './name-cell.tsx';
 import { formerName } from './people.ts';
 import { PersonData } from './person-data.tsx';
 import { List, TimeCell } from '../parts/parts.tsx';
@@ -37,11 +38,7 @@ function rowOf(person: Row, onDone: () => void) {
   const name = formerName(person);
   return (
     <tr key={id}>
-      <td class="wide" title={name}>
-        <div class="line">
-          <strong>{name}</strong>
-        </div>
-      </td>
+      <NameCell name={name} />
       <TimeCell at={leftAt} isShort />
       <td class="end">
         <Menu>

@@ -3,6 +3,7 @@ import { run } from '../parts/api.ts';
 import { ChoiceField, InputField } from '../parts/filters.tsx';
 import { mutate, refusalOf, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
+import { NameCell } from './name-cell.tsx';
 import { Action, Faults, List, ROLES, Secret, personOf, roleName, roleOf, TimeCell } from '../parts/parts.tsx';
 
 type Row = NonNullable<NonNullable<Answers['Invitations']['viewer']['organization']>['invitations']>['nodes'][number];
@@ -75,11 +76,7 @@ function rowOf({ id, email, role, inviter, expiresAt, viewerCanRevoke }: Row, on
   const question = `Revoke the invitation of ${email}? Its link stops working at once.`;
   return (
     <tr key={id}>
-      <td class="wide" title={email}>
-        <div class="line">
-          <strong>{email}</strong>
-        </div>
-      </td>
+      <NameCell name={email} />
       <td>{roleName(role)}</td>
       <td class="minor" dir="auto">
         {inviter ? personOf(inviter) : '–'}

@@ -5,7 +5,7 @@ import { Filters, InputField, useFilter, useSettled } from '../parts/filters.tsx
 import { mutate, usePages, useQuery } from '../parts/hooks.ts';
 import { Invitations } from './invitations.tsx';
 import type { Answers } from '../generated/operation-types.ts';
-import { nameCells } from './name-cells.tsx';
+import { NameCell } from './name-cell.tsx';
 import { PersonData } from './person-data.tsx';
 import { RoleActions } from './role-actions.tsx';
 import { ServiceAccounts } from './service-accounts.tsx';
@@ -96,7 +96,12 @@ function rowOf(
   const question = `Remove “${name}”? Their keys, sign-ins and connected apps stop working here at once, and their personal MCP connections are deleted. Service accounts stay, with keys that they may know.`;
   return (
     <tr key={user.id}>
-      {nameCells(user, hasNames)}
+      <NameCell name={name} />
+      {hasNames && (
+        <td class="second" title={user.email ?? undefined}>
+          {user.name && user.email}
+        </td>
+      )}
       <td>{roleName(role)}</td>
       <TimeCell at={joinedAt} isShort class="minor" />
       {lastSeenAt !== undefined && <TimeCell at={lastSeenAt} isShort class="minor" />}

@@ -8,6 +8,7 @@ import type { Answers } from '../generated/operation-types.ts';
 import { Action, List, type Role, Secret, TimeCell, roleName } from '../parts/parts.tsx';
 import { Menu } from '../parts/row-actions.tsx';
 import { scopeTexts } from '../parts/scopes.ts';
+import { NameCell } from './name-cell.tsx';
 import { RoleActions } from './role-actions.tsx';
 import { CreateServiceAccount } from './service-account-forms.tsx';
 import { CreateKey } from '../api-keys/api-key-forms.tsx';
@@ -66,11 +67,7 @@ function rowOf(account: Row, newKey: Content, onDone: () => void) {
   const question = `Delete “${name}”? Its keys stop working at once. Its sessions stay.`;
   return (
     <tr key={id}>
-      <td class="wide" title={name}>
-        <div class="line">
-          <strong>{name}</strong>
-        </div>
-      </td>
+      <NameCell name={name} />
       <td>{roleName(role)}</td>
       <TimeCell at={createdAt} isShort />
       <td class="end">

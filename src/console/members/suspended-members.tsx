@@ -2,7 +2,7 @@ import { mutate, usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { Action, List, TimeCell, personOf, roleName } from '../parts/parts.tsx';
 import { Menu } from '../parts/row-actions.tsx';
-import { nameCells } from './name-cells.tsx';
+import { NameCell } from './name-cell.tsx';
 import { PersonData } from './person-data.tsx';
 
 type Organization = NonNullable<Answers['SuspendedMembers']['viewer']['organization']>;
@@ -44,7 +44,12 @@ function rowOf({ role, suspendedAt, user }: Row, hasNames: boolean, onDone: () =
   const name = personOf(user);
   return (
     <tr key={user.id}>
-      {nameCells(user, hasNames)}
+      <NameCell name={name} />
+      {hasNames && (
+        <td class="second" title={user.email ?? undefined}>
+          {user.name && user.email}
+        </td>
+      )}
       <td>{roleName(role)}</td>
       <TimeCell at={suspendedAt} isShort class="minor" />
       <td class="end">

@@ -74,11 +74,10 @@ export async function authenticate(
     await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
-  if (known.isBound) chooseOrganization(known, headers.get(ORGANIZATION_HEADER));
-  const organization =
-    organizationId === undefined
-      ? chooseOrganization(known, headers.get(ORGANIZATION_HEADER))
-      : chooseOrganization(known, organizationId, 'organization');
+  const isLink = organizationId !== undefined;
+  // A bound key refuses another organization in the header of a link, too.
+  const named = !isLink || known.isBound ? chooseOrganization(known, headers.get(ORGANIZATION_HEADER)) : undefined;
+  const organization = isLink ? chooseOrganization(known, organizationId, 'organization') : named;
   return {
     keyId: known.keyId,
     userId: known.userId,

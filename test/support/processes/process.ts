@@ -111,10 +111,15 @@ export interface GatewayProcess {
 /** Starts the gateway of the code in `root`, by default on a free port; resolves when it is ready. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   // Code of an earlier version may have no such program, and the cache of the checkout must not receive what is compiled of it.
-  const { child, output, exited } =
+  return whenReady(
     root === checkout
       ? start([GATEWAY, 'start'], { PORT: '0', ...env })
-      : start([process.execPath, join(root, 'src/main.ts')], { PORT: '0', NODE_DISABLE_COMPILE_CACHE: '1', ...env });
+      : start([process.execPath, join(root, 'src/main.ts')], { PORT: '0', NODE_DISABLE_COMPILE_CACHE: '1', ...env }),
+  );
+}
+
+/** The gateway of a started program; resolves when it is ready. */
+export async function whenReady({ child, output, exited }: ReturnType<typeof start>): Promise<GatewayProcess> {
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
       // The message about readiness ends with a curl command.
