@@ -1,17 +1,21 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { OPERATION_WORDS, changeOf } from './audit-words.ts';
+import { Button } from '../parts/button.tsx';
 import { useScope } from '../parts/caller.ts';
 import { FileExport } from '../parts/file-export.tsx';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { CheckField, ChoiceField, Filters, InputField, momentOf, useFilter } from '../parts/filters.tsx';
+import { type DialogProps, FormButton } from '../parts/form-button.tsx';
 import { Refusal } from './history.tsx';
 import { usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
-import { List, PageFrame, personOf, wordsOf, TimeCell } from '../parts/parts.tsx';
+import { Badge, Facts, List, PageFrame, Time, TimeCell, personOf, wordsOf } from '../parts/parts.tsx';
+import { RowActions } from '../parts/row-actions.tsx';
 import { usePeople } from '../members/people.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
 
-const HEAD = ['When', 'What', 'Object', 'By'];
+const HEAD = ['When', 'What', 'Object', 'By', ''];
 const OPERATIONS = OPERATION_WORDS.map(([group, words]) => [group, Object.entries(words)] as const);
 
 const NAMES = Object.fromEntries(OPERATIONS.flatMap(([, words]) => words));
@@ -115,43 +119,66 @@ export function AuditLogPage() {
         row={(entry: Row) => rowOf(entry, fields.object[1])}
         empty={empty}
         head={HEAD}
+        isDense
       />
     </PageFrame>
   );
 }
 
 function rowOf(entry: Row, showObject: (id: string) => void) {
-  const { targetId } = entry;
+  const { targetId, refusal } = entry;
+  const change = changeOf(entry);
   return (
     <tr key={entry.databaseId}>
       <TimeCell at={entry.occurredAt} />
-      <td class="wide prose">
-        {changeOf(entry)}
-        <Refusal entry={entry} />
+      <td class="wide" title={change}>
+        <div class="line">
+          <bdi>{change}</bdi> {refusal && <Badge value={refusal} />}
+        </div>
       </td>
-      <td class="wide prose">
-        {objectOf(entry)}
-        {targetId && (
-          <>
-            {' '}
-            <button class="link" title={targetId} onClick={() => showObject(targetId)}>
-              history
-            </button>
-          </>
-        )}
+      <td class="second">
+        <div class="line">{objectOf(entry)}</div>
       </td>
-      <td class="wide person">
-        <bdi>{entry.actor ? personOf(entry.actor) : (entry.actorLabel ?? wordsOf(entry.source))}</bdi>
-        {entry.source === 'REQUEST' && (
-          <details class="soft">
-            <summary>Request</summary>
-            <code>{entry.requestId}</code>
-            {entry.clientAddress !== null && <div>From {entry.clientAddress}</div>}
-            {entry.userAgent !== null && <div>{entry.userAgent}</div>}
-          </details>
-        )}
+      <td class="second minor">{actorOf(entry)}</td>
+      <td class="end">
+        <RowActions>
+          <FormButton label="Details" dialog={EntryDialog} props={{ entry }} />
+          {targetId && (
+            <Button title={targetId} onClick={() => showObject(targetId)}>
+              History
+            </Button>
+          )}
+        </RowActions>
       </td>
     </tr>
+  );
+}
+
+const actorOf = ({ actor, actorLabel, source }: Row) => (
+  <bdi>{actor ? personOf(actor) : (actorLabel ?? wordsOf(source))}</bdi>
+);
+
+/** The whole entry, of which the table shows what fits into a line. */
+function EntryDialog({ entry, onClose }: DialogProps & { readonly entry: Row }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  const { occurredAt, requestId, clientAddress, userAgent, source } = entry;
+  return (
+    <dialog class="wide" ref={dialog} aria-label="Entry of the audit log" onClose={onClose}>
+      <h2>{changeOf(entry)}</h2>
+      <Refusal entry={entry} />
+      <Facts
+        facts={[
+          ['When', <Time at={occurredAt} />],
+          ['Object', objectOf(entry)],
+          ['By', actorOf(entry)],
+          ['Request', source === 'REQUEST' ? <code>{requestId}</code> : undefined],
+          ['From', clientAddress],
+          ['Client', userAgent],
+        ]}
+      />
+      <Button onClick={() => dialog.current?.close()}>Close</Button>
+    </dialog>
   );
 }
 

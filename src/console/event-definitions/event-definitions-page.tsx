@@ -20,22 +20,6 @@ export function EventDefinitionsPage() {
   const [search, setSearch] = useFilter('search');
   const variables = { first: 50, search: useSettled(search) || null };
   const list = usePages('EventDefinitions', variables, ({ viewer }) => viewer.organization?.eventDefinitions);
-  const row = (definition: Row) => (
-    <tr key={definition.id}>
-      <td class="wide">
-        <a href={`/event-definitions/${encodeURIComponent(definition.name)}`}>{definition.label}</a>
-        <div class="soft">{definition.description}</div>
-      </td>
-      <td>
-        <code>{definition.name}</code>
-      </td>
-      <td>{objectOf(definition)}</td>
-      <td>
-        <LastDays label={definition.label} days={definition.occurrencesPerDay} />
-      </td>
-      <td class="number">{definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
-    </tr>
-  );
   const empty = search ? (
     <Empty>No event definition matches this filter.</Empty>
   ) : (
@@ -59,14 +43,34 @@ export function EventDefinitionsPage() {
       <List
         label="Event definitions"
         list={list}
-        row={row}
+        row={rowOf}
         empty={empty}
         head={['Label', 'Name', 'Object', 'Last 30 days', 'Properties']}
+        isDense
       />
       {mayCreate && <UnknownEvents />}
     </PageFrame>
   );
 }
+
+const rowOf = (definition: Row) => (
+  <tr key={definition.id}>
+    <td class="wide" title={definition.description ?? definition.label}>
+      <div class="line">
+        <a href={`/event-definitions/${encodeURIComponent(definition.name)}`}>{definition.label}</a>
+        <span class="soft">{definition.description}</span>
+      </div>
+    </td>
+    <td class="second minor" title={definition.name}>
+      <code>{definition.name}</code>
+    </td>
+    <td class="minor">{objectOf(definition)}</td>
+    <td class="second">
+      <LastDays label={definition.label} days={definition.occurrencesPerDay} />
+    </td>
+    <td class="number">{definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
+  </tr>
+);
 
 function LastDays({ label, days }: { readonly label: string; readonly days: Row['occurrencesPerDay'] }) {
   const bars = (days ?? []).map((day) => ({

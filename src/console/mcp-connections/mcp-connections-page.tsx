@@ -7,6 +7,13 @@ import { Menu } from '../parts/row-actions.tsx';
 
 type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
 
+const EMPTY = (
+  <Empty>
+    No MCP connections yet. A connection stores the address and the credentials of a server, whose tools agents use
+    through the gateway.
+  </Empty>
+);
+
 export function McpConnectionsPage() {
   const mayCreate = useScope('MCP_CONNECTIONS_WRITE');
   const list = usePages('McpServers', { first: 50 }, ({ viewer }) => viewer.organization?.mcpServers);
@@ -24,11 +31,13 @@ export function McpConnectionsPage() {
             </a>
           </div>
         </td>
-        <td class="second tight minor" title={address}>
+        <td class="second minor" title={address}>
           <code>{address}</code>
         </td>
-        <td class="second tight" title={why}>
-          <Badge value={status} /> <span class="soft">{why}</span>
+        <td class="second" title={why}>
+          <div class="line">
+            <Badge value={status} /> <span class="soft">{why}</span>
+          </div>
         </td>
         <td class="minor">{VISIBLE_TO[server.visibility]}</td>
         <TimeCell at={server.lastCheckedAt} isShort />
@@ -42,12 +51,6 @@ export function McpConnectionsPage() {
       </tr>
     );
   };
-  const empty = (
-    <Empty>
-      No MCP connections yet. A connection stores the address and the credentials of a server, whose tools agents use
-      through the gateway.
-    </Empty>
-  );
   const actions = mayCreate && <CreateConnectionButton />;
   return (
     <PageFrame
@@ -59,7 +62,7 @@ export function McpConnectionsPage() {
         label="MCP connections"
         list={list}
         row={row}
-        empty={empty}
+        empty={EMPTY}
         head={['Connection', 'Address', 'Status', 'Visible to', 'Checked', '']}
         isDense
       />

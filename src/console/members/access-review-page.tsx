@@ -2,11 +2,12 @@ import { FileExport } from '../parts/file-export.tsx';
 import { usePages } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
 import { List, PageFrame, TimeCell, personOf, roleName } from '../parts/parts.tsx';
+import { NameCell } from './name-cell.tsx';
 
 type Organization = NonNullable<Answers['AccessReview']['viewer']['organization']>;
 type Row = NonNullable<Organization['members']>['nodes'][number];
 
-const HEAD = ['Person', 'Role', 'Why', 'Joined', 'Last seen', 'API keys'];
+const HEAD = ['Person', 'Role', 'Why', 'Identity provider', 'Joined', 'Last seen', 'API keys'];
 
 const ORIGINS: Readonly<Record<NonNullable<Row['origin']>, string>> = {
   CREATED: 'Created the organization',
@@ -35,11 +36,25 @@ export function AccessReviewPage() {
       intro="Everybody who has access to this organization, and why."
       actions={<FileExport label="Save as CSV…" path="/v1/access-review" name="access-review.csv" format="csv" />}
     >
-      <List label="Members" list={members} row={rowOf} empty="There are no members that you may see." head={HEAD} />
+      <List
+        label="Members"
+        list={members}
+        row={rowOf}
+        empty="There are no members that you may see."
+        head={HEAD}
+        isDense
+      />
       {suspended.rows.length > 0 && (
         <>
           <h2>Suspended</h2>
-          <List label="Suspended members" list={suspended} row={rowOf} empty="Nobody is suspended." head={HEAD} />
+          <List
+            label="Suspended members"
+            list={suspended}
+            row={rowOf}
+            empty="Nobody is suspended."
+            head={HEAD}
+            isDense
+          />
         </>
       )}
     </PageFrame>
@@ -47,20 +62,18 @@ export function AccessReviewPage() {
 }
 
 function rowOf({ user, role, origin, joinedAt, lastSeenAt, apiKeyCount, identities }: Row) {
+  const issuers = identities?.map(({ issuer }) => issuer).join(', ');
   return (
     <tr key={user.id}>
-      <td class="wide">
-        <strong>{personOf(user)}</strong>
-        {user.name && <div class="soft">{user.email}</div>}
-        {identities?.map(({ issuer }) => (
-          <div class="soft">{issuer}</div>
-        ))}
-      </td>
+      <NameCell name={user.name ? `${user.name} (${user.email})` : personOf(user)} />
       <td>{roleName(role)}</td>
-      <td>{origin ? ORIGINS[origin] : 'Not known'}</td>
-      <TimeCell at={joinedAt} />
-      <TimeCell at={lastSeenAt ?? null} />
-      <td>{apiKeyCount}</td>
+      <td class="second">{origin ? ORIGINS[origin] : 'Not known'}</td>
+      <td class="second minor" title={issuers}>
+        {issuers || <span class="soft">–</span>}
+      </td>
+      <TimeCell class="minor" at={joinedAt} isShort />
+      <TimeCell at={lastSeenAt ?? null} isShort />
+      <td class="number">{apiKeyCount}</td>
     </tr>
   );
 }

@@ -250,7 +250,13 @@ export function Table<Row>({ label, head, rows, row, isBusy = false }: TableProp
 function headOf({ name, sort, order }: Column, cellClass: unknown) {
   if (name === '') return <td role="cell"></td>;
   return (
-    <th role="columnheader" scope="col" class={cellClass === 'number' ? 'number' : undefined} aria-sort={order}>
+    <th
+      role="columnheader"
+      scope="col"
+      data-column={name}
+      class={cellClass === 'number' ? 'number' : undefined}
+      aria-sort={order}
+    >
       {sort ? (
         <button class="sort" onClick={sort}>
           {name}

@@ -4,7 +4,9 @@ import type { TestGateway } from '../fixtures/gateway.ts';
 import { GATEWAY } from './programs.ts';
 import { start } from './process.ts';
 
-const DUE = `select count(*)::int as count from pgboss.job where state = 'active' or state in ('created', 'retry') and start_after <= now()`;
+/** A failed job is due once more: a worker runs it again, too, for example after the machine has stood still for longer than a heartbeat. */
+const DUE = `select count(*)::int as count from pgboss.job
+  where state = 'active' or state in ('created', 'retry') and start_after <= now() or state = 'retry' and retry_count = 0`;
 
 /** Runs all due jobs, like a gateway or a worker, and stops when none is left. */
 export async function runJobs(gateway: TestGateway): Promise<void> {
