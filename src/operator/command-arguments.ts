@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { nearestName } from '../core/text/nearest-name.ts';
 
 /** A mistake of the operator. The command line prints only its message, without a stack. */
 export class UsageError extends Error {}
@@ -70,8 +71,9 @@ export function parse<Table extends Parameters>(table: Table, args: readonly str
     const type = usage.includes(' ') ? ('string' as const) : ('boolean' as const);
     return isOption(usage) ? [[optionOf(usage), { type, multiple: shown.endsWith('...') }]] : [];
   });
-  const { values, positionals }: { values: Readonly<Record<string, unknown>>; positionals: string[] } = strictly(() =>
-    parseArgs({ args: [...args], options: Object.fromEntries(options), allowPositionals: true, strict: true }),
+  const { values, positionals }: { values: Readonly<Record<string, unknown>>; positionals: string[] } = strictly(
+    () => parseArgs({ args: [...args], options: Object.fromEntries(options), allowPositionals: true, strict: true }),
+    options.map(([name]) => String(name)),
   );
   const unexpected = positionals[parameters.length - options.length];
   if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
@@ -86,11 +88,15 @@ const isOption = (usage: string) => usage.startsWith('--');
 const nameOf = (usage: string) => usage.split(/[ .]/)[0] ?? '';
 const optionOf = (usage: string) => nameOf(usage).slice(2);
 
-/** Reports invalid options with the first sentence of Node's message; the rest is advice about `--`. */
-function strictly<Result>(run: () => Result): Result {
+/** Reports invalid options with the first sentence of Node's message, and the known one that is nearest; the rest is advice about `--`. */
+function strictly<Result>(run: () => Result, known: readonly string[]): Result {
   try {
     return run();
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message.split('. ')[0] : String(error), { cause: error });
+    const message = (error instanceof Error ? error.message : String(error)).split('. ')[0] ?? '';
+    const nearest = nearestName(/^Unknown option '--([^']*)'/.exec(message)?.[1] ?? '', known);
+    throw new UsageError(nearest === undefined ? message : `${message}; did you mean '--${nearest}'?`, {
+      cause: error,
+    });
   }
 }

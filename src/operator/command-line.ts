@@ -1,4 +1,5 @@
 import { largest } from '../core/arrays.ts';
+import { nearestName } from '../core/text/nearest-name.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS, type Command, type CommandName } from './command.ts';
 
@@ -21,9 +22,14 @@ export function parseCommandLine(args: readonly string[]): Command | Help {
   const isOnlyNoun = isNoun(noun) && verb === '';
   if (isOnlyNoun && wantsHelp) return { name: 'help', text: helpOfNoun(noun) };
   if (isOnlyNoun) throw new UsageError(helpOfNoun(noun).trimEnd());
-  if (!name) throw new UsageError(`unknown command '${`${noun} ${verb}`.trim()}'; --help lists them`);
+  if (!name) throw new UsageError(unknown(`${noun} ${verb}`.trim()));
   // The compiler does not know that the name and what is parsed belong together.
   return { name, ...COMMANDS[name].parse(args.slice(name.split(' ').length)) } as Command;
+}
+
+function unknown(name: string): string {
+  const nearest = nearestName(name, Object.keys(COMMANDS));
+  return `unknown command '${name}'; ${nearest === undefined ? '' : `did you mean '${nearest}'? `}--help lists them`;
 }
 
 const isCommandName = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text);

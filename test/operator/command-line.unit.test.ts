@@ -122,6 +122,8 @@ test.for([
   [['migrate', 'now'], "unexpected argument 'now'"],
   [['migrate', '--dry-run', '--finish'], '--dry-run: not with --finish'],
   [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
+  [['keys', 'create', '--emial', 'x'], "Unknown option '--emial'; did you mean '--email'?"],
+  [['keys', 'craete'], "unknown command 'keys craete'; did you mean 'keys create'? --help lists them"],
   [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],
   [['foo', '--help'], "unknown command 'foo'; --help lists them"],
   [
