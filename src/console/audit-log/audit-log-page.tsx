@@ -133,7 +133,8 @@ function rowOf(entry: Row, showObject: (id: string) => void) {
       <TimeCell at={entry.occurredAt} />
       <td class="wide" title={change}>
         <div class="line">
-          <bdi>{change}</bdi> {refusal && <Badge value={refusal} />}
+          <bdi>{change}</bdi>
+          {refusal && <Badge value={refusal} />}
         </div>
       </td>
       <td class="second">

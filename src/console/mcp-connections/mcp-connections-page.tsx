@@ -24,7 +24,7 @@ export function McpConnectionsPage() {
     const why = [statusReason, step].filter(Boolean).join('. ');
     return (
       <tr key={server.id}>
-        <td class="wide" title={name}>
+        <td class="wide" title={`${name}\n${address}`}>
           <div class="line">
             <a href={`/mcp-connections/${server.databaseId}`}>
               <strong>{name}</strong>
