@@ -73,7 +73,7 @@ export function parse<Table extends Parameters>(table: Table, args: readonly str
   });
   const { values, positionals }: { values: Readonly<Record<string, unknown>>; positionals: string[] } = strictly(
     () => parseArgs({ args: [...args], options: Object.fromEntries(options), allowPositionals: true, strict: true }),
-    options.map(([name]) => String(name)),
+    parameters.flatMap(({ usage }) => (isOption(usage) ? [optionOf(usage)] : [])),
   );
   const unexpected = positionals[parameters.length - options.length];
   if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
