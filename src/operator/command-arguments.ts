@@ -69,11 +69,11 @@ export function parse<Table extends Parameters>(table: Table, args: readonly str
   const parameters = Object.values(table);
   const options = parameters.flatMap(({ usage, shown }) => {
     const type = usage.includes(' ') ? ('string' as const) : ('boolean' as const);
-    return isOption(usage) ? [[optionOf(usage), { type, multiple: shown.endsWith('...') }]] : [];
+    return isOption(usage) ? [[optionOf(usage), { type, multiple: shown.endsWith('...') }] as const] : [];
   });
   const { values, positionals }: { values: Readonly<Record<string, unknown>>; positionals: string[] } = strictly(
     () => parseArgs({ args: [...args], options: Object.fromEntries(options), allowPositionals: true, strict: true }),
-    parameters.flatMap(({ usage }) => (isOption(usage) ? [optionOf(usage)] : [])),
+    options.map(([name]) => name),
   );
   const unexpected = positionals[parameters.length - options.length];
   if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);

@@ -1,7 +1,7 @@
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import { OPERATION_WORDS, changeOf } from './audit-words.ts';
 import { Button } from '../parts/button.tsx';
 import { useScope } from '../parts/caller.ts';
+import { InfoDialog } from '../parts/dialogs.tsx';
 import { FileExport } from '../parts/file-export.tsx';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { CheckField, ChoiceField, Filters, InputField, momentOf, useFilter } from '../parts/filters.tsx';
@@ -161,12 +161,9 @@ const actorOf = ({ actor, actorLabel, source }: Row) => (
 
 /** The whole entry, of which the table shows what fits into a line. */
 function EntryDialog({ entry, onClose }: DialogProps & { readonly entry: Row }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
   const { occurredAt, requestId, clientAddress, userAgent, source } = entry;
   return (
-    <dialog class="wide" ref={dialog} aria-label="Entry of the audit log" onClose={onClose}>
-      <h2>{changeOf(entry)}</h2>
+    <InfoDialog title={changeOf(entry)} label="Entry of the audit log" isWide onClose={onClose}>
       <Refusal entry={entry} />
       <Facts
         facts={[
@@ -178,8 +175,7 @@ function EntryDialog({ entry, onClose }: DialogProps & { readonly entry: Row }) 
           ['Client', userAgent],
         ]}
       />
-      <Button onClick={() => dialog.current?.close()}>Close</Button>
-    </dialog>
+    </InfoDialog>
   );
 }
 

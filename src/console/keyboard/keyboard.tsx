@@ -1,5 +1,6 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Button } from '../parts/button.tsx';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { InfoDialog } from '../parts/dialogs.tsx';
+import type { DialogProps } from '../parts/form-button.tsx';
 import { shortcutOf } from '../parts/keys.ts';
 import type { Section } from '../sections.ts';
 import { CommandPalette } from './command-palette.tsx';
@@ -65,23 +66,17 @@ function moveFocus(step: 1 | -1): void {
   next?.querySelector('a')?.focus();
 }
 
-function Shortcuts({ onClose }: { readonly onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
-  return (
-    <dialog ref={dialog} aria-label="Keyboard shortcuts" onClose={onClose}>
-      <h2>Keyboard shortcuts</h2>
-      <dl class="shortcuts">
-        {SHORTCUTS.map(([keys, what]) => (
-          <div key={keys}>
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
-      </dl>
-      <Button onClick={() => dialog.current?.close()}>Close</Button>
-    </dialog>
-  );
-}
+const Shortcuts = ({ onClose }: DialogProps) => (
+  <InfoDialog title="Keyboard shortcuts" onClose={onClose}>
+    <dl class="shortcuts">
+      {SHORTCUTS.map(([keys, what]) => (
+        <div key={keys}>
+          <dt>
+            <kbd>{keys}</kbd>
+          </dt>
+          <dd>{what}</dd>
+        </div>
+      ))}
+    </dl>
+  </InfoDialog>
+);

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { FaultText } from './fault-text.tsx';
+import type { Content } from './markup.ts';
 
 /** Confirmation dialogs, and small inline forms. */
 
@@ -27,6 +28,28 @@ export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps) {
           </button>
         </div>
       </form>
+    </dialog>
+  );
+}
+
+interface InfoProps {
+  readonly title: string;
+  /** Its accessible name; the title when absent. */
+  readonly label?: string;
+  readonly isWide?: boolean;
+  readonly onClose: () => void;
+  readonly children: Content;
+}
+
+/** A dialog that only shows something. */
+export function InfoDialog({ title, label = title, isWide = false, onClose, children }: InfoProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog class={isWide ? 'wide' : undefined} ref={dialog} aria-label={label} onClose={onClose}>
+      <h2>{title}</h2>
+      {children}
+      <Button onClick={() => dialog.current?.close()}>Close</Button>
     </dialog>
   );
 }
