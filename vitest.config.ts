@@ -78,7 +78,7 @@ export default defineConfig({
     testTimeout: TIMEOUT_MS,
     hookTimeout: TIMEOUT_MS,
     expect: { poll: { timeout: 240_000 } },
-    // Every file has a gateway, and many wait for processes that they start: three keep two cores busy, more only wait for each other.
+    // Many files wait for processes that they start: three workers keep two cores busy, more only wait for each other.
     maxWorkers: 3,
     // The files of a worker share their modules: loading them again for each file took a third of the time.
     isolate: false,

@@ -11,7 +11,7 @@ import {
   statusOf,
   endRights,
 } from '../support/fixtures/changes.ts';
-import { type TestGateway, startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useOwnGateway } from '../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { onServer } from '../support/global-setup.ts';
@@ -22,7 +22,7 @@ import { sampled, sampledRuns } from '../support/sample.ts';
 /** Each change of a caller is sent at once, so more than one person may send at a time. */
 const ALL_AT_ONCE = { REQUESTS_AT_ONCE: '300', REQUESTS_AT_ONCE_OF_PERSON: '300', REQUESTS_AT_ONCE_OF_ADDRESS: '300' };
 
-const gateway = useTestGateway(ALL_AT_ONCE);
+const gateway = useOwnGateway(ALL_AT_ONCE);
 
 /** Number of connections in a gateway's pool. */
 const CONNECTIONS = 20;

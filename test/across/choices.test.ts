@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, mutate } from '../support/fixtures/sessions.ts';
 
 /** Lists from which a front end offers choices: values of filters, and what the caller can accept or cancel. */
 
-const gateway = useTestGateway({ USER_DELETION_DELAY: '3600' });
+const gateway = useOwnGateway({ USER_DELETION_DELAY: '3600' });
 
 interface Names {
   readonly nodes: { readonly name: string }[];

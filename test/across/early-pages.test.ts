@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const MIB = 1024 * 1024;
 const sql = (text: string, values: readonly unknown[]) => gateway.dependencies.sql.query(text, values);

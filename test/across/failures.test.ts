@@ -2,12 +2,12 @@ import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { fetchOf, startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
+import { fetchOf, startTestGateway, useOwnGateway } from '../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { eventsError } from '../support/fixtures/rest-errors.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

@@ -11,10 +11,10 @@ import {
 } from '../../src/core/jobs.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../support/fixtures/gateway.ts';
 import { dueJobs } from '../support/processes/jobs.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const workers: JobWorker[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, readAll } from '../support/fixtures/sessions.ts';
 import { DISTRIBUTE, UNDO } from '../support/processes/citus.ts';
 import { query as queryAt } from '../support/processes/embedded-postgres.ts';
@@ -83,7 +83,7 @@ const SCHEMA = `
 /** Only a superuser may set what Citus would know. */
 const SETTING = /do \$\$ begin execute format\('alter database.*\n/;
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 const query = (text: string) => queryAt(gateway.databaseUrl, text);
 const run = async (file: string) => query(`begin; ${(await readFile(file, 'utf8')).replace(SETTING, '')}; commit`);
 let before: unknown[];

@@ -3,13 +3,13 @@ import { type Socket, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 
 /** Shorter than the default timeouts of the server, which test/gateway/http/server.test.ts checks. */
 const BOUNDS = { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000 };
 const EACH = 100;
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let server: RunningServer;
 let key: string;
 const sockets: Socket[] = [];

@@ -9,10 +9,10 @@ import { UsageError } from '../../src/operator/command-arguments.ts';
 import { isLoginCommand, isPlanCommand } from '../../src/operator/command.ts';
 import { parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
-import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const silent = { progress: { write: () => undefined } };
 

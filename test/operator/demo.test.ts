@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 
 /** The demo workspace has what people look for in the console. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 const DAY_MS = 86_400_000;
 /** The first day of a month. */
 const now = new Date('2026-06-01T15:00:00Z');

@@ -2,11 +2,11 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { cli, endProcesses } from '../support/processes/process.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 let key: string;
 let directory: string;
 beforeAll(async () => {

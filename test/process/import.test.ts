@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { createSession, eventsOf, readAll } from '../support/fixtures/sessions.ts';
 import { endProcesses, run, start } from '../support/processes/process.ts';
 import { GATEWAY, NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
 
 /** `events import` as a process: interrupted, and killed. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 let key: string;
 let directory: string;
 let env: Record<string, string>;

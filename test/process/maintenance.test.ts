@@ -2,14 +2,14 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { maintenanceJob, startJobs } from '../../src/gateway/background-jobs.ts';
-import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, useOwnGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
 const DAY_MS = 86_400_000;
 const START = new Date('2026-03-01T10:00:00.000Z');
 const after = (ms: number) => new Date(START.getTime() + ms);
 
-const gateway = useTestGateway({ AUDIT_RETENTION_DAYS: '30' });
+const gateway = useOwnGateway({ AUDIT_RETENTION_DAYS: '30' });
 let issued: Awaited<ReturnType<TestGateway['createKey']>>;
 beforeAll(async () => {
   issued = await gateway.createKey();

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { countWaitingForLock, untilWaitingForLock } from '../support/fixtures/locks.ts';
 import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../support/fixtures/user-deletions.ts';
 import { full } from '../support/proof.ts';
@@ -11,7 +11,7 @@ import {
   startWorkerProcess,
 } from '../support/processes/jobs.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 const processes: WorkerProcess[] = [];
 const barriers: Barrier[] = [];
 afterEach(async () => {

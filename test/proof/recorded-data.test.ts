@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { applyRetention } from '../../src/domains/retention/retention-job.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../support/fixtures/gateway.ts';
 import { countWaitingForLock } from '../support/fixtures/locks.ts';
 import {
   SECRET,
@@ -49,7 +49,7 @@ const HELD_AT_ONCE = 20;
 /** What an export may need beside an idle gateway, whatever its length. */
 const EXPORT_MIB = 192;
 
-const shared = useTestGateway();
+const shared = useOwnGateway();
 let gateway: GatewayProcess;
 let database: pg.Pool;
 const workers: WorkerProcess[] = [];

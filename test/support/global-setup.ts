@@ -75,10 +75,25 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('templateDatabase', templateDatabase);
   return async () => {
     await pooler?.close();
-    await onServers(nodeUrls, `drop database if exists ${templateDatabase} with (force)`);
-    await postgres?.stop();
+    if (postgres) await postgres.stop();
+    else for (const url of nodeUrls) await dropDatabases(url, templateDatabase);
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+/** Drops the databases whose names begin with this one. */
+async function dropDatabases(serverUrl: string, prefix: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where starts_with(datname, $1)',
+      [prefix],
+    );
+    for (const { datname } of rows) await client.query(`drop database ${datname} with (force)`);
+  } finally {
+    await client.end();
+  }
 }
 
 export function databaseUrl(serverUrl: string, database: string): string {

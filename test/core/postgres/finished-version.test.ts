@@ -2,9 +2,9 @@ import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { findOlderProcesses, finishUpgrade } from '../../../src/core/postgres/finished-version.ts';
 import { VERSION } from '../../../src/core/version.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const clients: pg.Client[] = [];
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.end())));

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
 /** Errors of a database that is stopping, changing its role or out of a resource: callers are asked to retry. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let key: string;
 let owner: pg.Client;
 beforeAll(async () => {

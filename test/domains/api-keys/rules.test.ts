@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/access.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { dumpTables, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const AT = '2030-05-06T07:08:09.010Z';
 const ERROR = '__typename ... on Error { message code path }';

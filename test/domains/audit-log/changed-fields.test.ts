@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, mutate } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 test('the entry of an update names the fields that it changed, without values', async () => {
   const { key, organizationId } = await gateway.createKey();

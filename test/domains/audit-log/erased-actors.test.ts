@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const LOG = `{ viewer { organization { auditLog(first: 20, filter: { operations: ["createSession"] }) { nodes { actorLabel } } } } }`;
 async function labels(key: string): Promise<string[]> {

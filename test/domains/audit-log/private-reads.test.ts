@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 import { EventStream } from '../../support/fixtures/sessions.ts';
 
 /** Reads of private sessions of others by administrators, in the audit log and in `Session.accesses`. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 async function workspace() {
   const admin = await gateway.createKey();

@@ -5,10 +5,10 @@ import { appendSessionEventsInput } from '../../../src/domains/session-events/in
 import { appendSessionEvents } from '../../../src/domains/session-events/append-operations.ts';
 import { operationContext } from '../../../src/gateway/contexts.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
-import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let admin: Issued;
 let member: Issued;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 interface Entry {
   readonly operation: string;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DEFINITIONS_PATH, graphqlApi, done } from '../../support/fixtures/event-definitions.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { sampledRuns } from '../../support/sample.ts';
 
 /** What clients of the previous version of the API rely on. */
 
-const gateway = useTestGateway({ PUBLIC_URL: 'https://api.example.com/base' });
+const gateway = useOwnGateway({ PUBLIC_URL: 'https://api.example.com/base' });
 
 type Json = Record<string, unknown>;
 const OLDER_PATH = '/events/v3/event-definitions';

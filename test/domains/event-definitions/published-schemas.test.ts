@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
 /**
  * What the published response schemas of the upstream API, version 2026-03, require of answers. Clients that are generated from them check
@@ -77,7 +77,7 @@ const error = z.looseObject({
   errors: z.array(fault).optional(),
 });
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'vitest';
 import { eventPurgeJob } from '../../../src/domains/event-occurrences/purge.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** The job that deletes the occurrences of a deleted event definition. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 afterEach(() => rows('delete from pgboss.job'));
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>

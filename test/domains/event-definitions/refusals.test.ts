@@ -6,9 +6,9 @@ import {
   refusedByBoth,
   workspaceOf,
 } from '../../support/fixtures/event-definitions.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const BARE = { includeDefaultProperties: false };
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DEFINITIONS_PATH } from '../../support/fixtures/event-definitions.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const PATH = '/v1/tracking-plan';
 

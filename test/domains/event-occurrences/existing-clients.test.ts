@@ -5,7 +5,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 type Json = Record<string, unknown>;
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09', '2049-09'];
 const FAMILIES = VERSIONS.flatMap((version) => [

@@ -11,10 +11,10 @@ import {
   stored,
   usage,
 } from '../../support/fixtures/event-occurrences.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 
 describe.each(APIS)('through %s', (api) => {
   test('an event of a contact accepts any identifier; an event of another object requires objectId and accepts no other', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { toGlobalId } from '../../../src/core/graphql/global-ids.ts';
 import { type Input, define, register, send, stored } from '../../support/fixtures/event-occurrences.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { readOccurrencesByAllPaths } from '../../support/fixtures/read-paths.ts';
 import { recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
@@ -12,7 +12,7 @@ import { runJobs } from '../../support/processes/jobs.ts';
 
 /** Erasing an object: its occurrences and its registered identifiers. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const erase = (key: string, body: Input, headers: Record<string, string> = {}) =>
   gateway.rest<{ deletionJobId: string; error: string }>('POST', '/v1/object-occurrences/delete', {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { APIS, DEFINITIONS_PATH, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 /** Like another process on the same database. */
 let second: TestGateway;
 beforeAll(async () => {

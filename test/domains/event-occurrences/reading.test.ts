@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { DEFINITIONS_PATH, define, gql, send } from '../../support/fixtures/event-occurrences.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 afterEach(() => gateway.setClock(undefined));
 
 describe('reading', () => {

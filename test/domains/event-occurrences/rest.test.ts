@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { PROPERTIES, type RestError, define, refusalOfRest, stored } from '../../support/fixtures/event-occurrences.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 
 test('POST /send accepts one occurrence; the paths of its faults have no list index', async () => {
   const { key } = await gateway.createKey();

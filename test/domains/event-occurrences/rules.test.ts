@@ -10,10 +10,10 @@ import {
   stored,
   usage,
 } from '../../support/fixtures/event-occurrences.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 afterEach(() => gateway.setClock(undefined));
 
 const AT = '2026-03-01T10:20:30.500Z';

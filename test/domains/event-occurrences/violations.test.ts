@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { deleteOldViolations } from '../../../src/domains/event-occurrences/violation-queries.ts';
 import { DEFINITIONS_PATH } from '../../support/fixtures/event-definitions.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 interface Counted {
   readonly hour: string;

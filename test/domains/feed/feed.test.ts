@@ -5,7 +5,7 @@ import { publishSentOccurrences } from '../../../src/domains/event-occurrences/f
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { caseFaults } from '../../support/completeness.ts';
 import { define, send } from '../../support/fixtures/event-occurrences.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 interface Entry {
   readonly id: number;

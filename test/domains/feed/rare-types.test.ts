@@ -2,14 +2,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
 import { WORK } from '../../../src/core/work-budget.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { EventStream } from '../../support/fixtures/sessions.ts';
 import { deliver, receive } from '../../support/fixtures/webhooks.ts';
 import { type RecordedStatement, measurePlan } from '../../support/statement-plans.ts';
 
 /** A page of a rare type looks at a bounded number of entries, and goes on where it stopped. */
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 
 const ENTRIES = 45_000;
 /** Of the rare type: the first and last of those that a page can look at, and some in between. */

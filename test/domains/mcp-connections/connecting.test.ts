@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readFile, readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   CONNECTION_FIELDS,
   type ConnectionAnswer,
@@ -14,7 +14,7 @@ import {
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, legacyMcpHandler, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let admin: string;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Migration20261126152829 } from '../../../migrations/Migration20261126152829.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection, toGraphQLInput } from '../../support/fixtures/mcp-connections.ts';
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let organization: string;
 let admin: string;

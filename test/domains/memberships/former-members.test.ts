@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import { suspendMember } from '../../support/fixtures/suspended-members.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** People who have left stay known to administrators, until what is of them here is erased. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 const MIGRATION = 'Migration20261201123222';
 
 type Key = Awaited<ReturnType<typeof gateway.createKey>>;

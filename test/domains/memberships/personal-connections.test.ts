@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { type BoundKey } from '../../../src/operator/issue-key.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createConnection, visit } from '../../support/fixtures/mcp-connections.ts';
 import { REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -8,7 +8,7 @@ import { dueJobs, runJobs } from '../../support/processes/jobs.ts';
 
 /** When a membership ends, its personal MCP connections are deleted and their tokens are revoked. */
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
 let admin: BoundKey & { organization: string };
 let member: BoundKey;

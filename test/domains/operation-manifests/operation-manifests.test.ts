@@ -9,7 +9,7 @@ import {
   type GraphQLAnswer,
   type TestGateway,
   startTestGateway,
-  useTestGateway,
+  useOwnGateway,
 } from '../../support/fixtures/gateway.ts';
 import { startServedGateway } from '../../support/fixtures/served-gateway.ts';
 import { connectSocket } from '../../support/fixtures/websockets.ts';
@@ -22,7 +22,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const apollo = (...bodies: [id: string, body: string][]) =>
   bodies.map(([id, body]) => ({ id, name: id, type: 'query', body }));
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let other: TestGateway;
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;
 beforeAll(async () => {

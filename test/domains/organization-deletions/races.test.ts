@@ -5,7 +5,7 @@ import { workContext } from '../../../src/gateway/contexts.ts';
 import { DELETION_STEPS } from '../../../src/gateway/background-jobs.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { INVITE } from '../../support/fixtures/invitations.ts';
 import { untilWaitingForLock, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
 import { REMAINING_ROWS, deleteOrganization, tablesWith } from '../../support/fixtures/organization-deletions.ts';
@@ -14,7 +14,7 @@ import { runJobs } from '../../support/processes/jobs.ts';
 
 /** The deletion of an organization, concurrent with other operations in it, on two gateways. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let peer: TestGateway;
 let person: Person;
 let slug: string;

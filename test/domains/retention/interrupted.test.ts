@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { applyRetention } from '../../../src/domains/retention/retention-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo } from '../../support/fixtures/sessions.ts';
 
 /** A run of the retention job that ends in the middle. */
 
-const gateway = useTestGateway({ AUDIT_RETENTION_MIN_DAYS: '1' });
+const gateway = useOwnGateway({ AUDIT_RETENTION_MIN_DAYS: '1' });
 const at = (days: number) => gateway.setClock(new Date(Date.UTC(2026, 0, 1 + days)));
 
 async function apply({ signal = new AbortController().signal, jobId = 'another job' } = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   SERVICE_ACCOUNTS,
   type ServiceAccount,
@@ -9,7 +9,7 @@ import {
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-const gateway = useTestGateway({ USER_DELETION_DELAY: '0' });
+const gateway = useOwnGateway({ USER_DELETION_DELAY: '0' });
 
 const globalId = (id: string) => Buffer.from(`ServiceAccount:${id}`).toString('base64');
 const restAs =

@@ -4,7 +4,7 @@ import { type TestGateway, startTestGateway, useTestGateway } from '../../suppor
 import { append, createSession, eventsOf, moveTo, mutate, readAll } from '../../support/fixtures/sessions.ts';
 import { sampled, sampledRuns } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let peer: TestGateway;
 let key: string;
 let organization: string;

@@ -6,7 +6,7 @@ import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** The usage of a message counts once for an owner and an agent, also where a fork or a continued file repeats it. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let owner: { readonly key: string; readonly userId: string; readonly organization: string };
 beforeAll(async () => {
   owner = await gateway.createKey();

@@ -6,7 +6,7 @@ import { type Entry, prune, restEntries } from '../../support/fixtures/entries.t
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type EventStream, append, createSession, moveTo, tail } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 /** Follows from what pages have had, and keeps what it is told. Resumes where it was. */
 function follow(key: string, id: string, read: readonly Entry[]) {

@@ -8,7 +8,7 @@ import { RECORDED } from '../../support/fixtures/recordings.ts';
 import { append, createSession, moveTo, mutate, readAll, subscribe, tail } from '../../support/fixtures/sessions.ts';
 import { modelOf } from '../../support/oracles/entry-model.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const FIELDS = `id: databaseId kind turn isOpen isFailed endedAt lastEventId startedAt subagent { databaseId name toolCall { databaseId } }
   events { nodes { databaseId } totalCount }

@@ -11,7 +11,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 let directory: string;
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import { sampled } from '../../support/sample.ts';
 
 /** Lines of agents over REST: a body of the media type application/x-ndjson. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 let runner: string;
 beforeAll(async () => {

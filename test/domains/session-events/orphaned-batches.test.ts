@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { deleteOrphans } from '../../../src/domains/session-events/purge.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
 /** Rolling upgrades: a worker of the release before deletes a session, and relies on a foreign key for its batch ids. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 test('batch ids of a session that is gone are deleted within a day, in small batches; those of others stay', async () => {
   const { key } = await gateway.createKey();

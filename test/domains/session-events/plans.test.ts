@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
 import { foldAppended } from '../../../src/domains/session-events/public.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo, tail } from '../../support/fixtures/sessions.ts';
 import { type RecordedStatement, measurePlan } from '../../support/statement-plans.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 
 test('PostgreSQL plans pages of a long session once, not at each execution', async () => {
   const { key } = await gateway.createKey();

@@ -8,7 +8,7 @@ import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '.
 
 /** `events prune` deletes old events. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const globalId = (sessionId: string) => Buffer.from(`Session:${sessionId}`).toString('base64');
 const DAY_MS = 86_400_000;

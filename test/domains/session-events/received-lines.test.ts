@@ -5,7 +5,7 @@ import { linesOf } from '../../support/processes/recorder.ts';
 
 /** What has arrived of transcripts is known by the gateway: a line that a session has already is not stored again. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

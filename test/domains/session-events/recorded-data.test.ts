@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type EventPage, append, createSession } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

@@ -3,13 +3,13 @@ import pg from 'pg';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { subscribe } from '../../support/fixtures/sessions.ts';
 import { type RecordedStatement, measurePlan } from '../../support/statement-plans.ts';
 
 /** A run that is recorded by its command and by the transcript of its agent is one session, and counts once. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 let owner: { readonly key: string; readonly organization: string };
 let key: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   type EventDocument,
   type EventPage,
@@ -11,7 +11,7 @@ import {
 } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useOwnGateway();
 let key: string;
 let organization: string;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** What a search reads follows from its page, not from the number of texts that have the words. */
 
 const TEXTS = 12_000;
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 /** With few connections, which can be asked for what they have read. */
 const CONNECTIONS = 4;
 let reading: TestGateway;

@@ -5,7 +5,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** The files of a transcript come back as they were sent. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let account: Awaited<ReturnType<typeof gateway.createKey>>;
 let key: string;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { REPOSITORY_ID, createSession, mutate } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

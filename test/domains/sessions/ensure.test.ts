@@ -6,7 +6,7 @@ import { mutate } from '../../support/fixtures/sessions.ts';
 
 /** The session of a transcript: one for an organization and the owner of the key. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let owner: { readonly key: string; readonly email: string; readonly organization: string };
 beforeAll(async () => {
   owner = await gateway.createKey();

@@ -4,7 +4,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo, mutate } from '../../support/fixtures/sessions.ts';
 import { sampled, sampledRuns } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const QUERY = `query($first: Int, $after: String, $last: Int, $before: String, $filter: SessionFilter, $orderBy: SessionOrder) { viewer { organization {
   sessions(first: $first, after: $after, last: $last, before: $before, filter: $filter, orderBy: $orderBy) {

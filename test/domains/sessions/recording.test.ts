@@ -11,7 +11,7 @@ import {
 } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

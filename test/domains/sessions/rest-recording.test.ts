@@ -13,7 +13,7 @@ const {
   ...recordedPullRequestExample
 } = exampleOf(pullRequestDocument);
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let owner: Issued;
 let runner: string;

@@ -14,7 +14,7 @@ import {
   mutate,
 } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 
 const AT = new Date('2026-03-01T10:20:30.500Z');
 const patch = (key: string, sessionId: string, body: unknown) =>

@@ -6,7 +6,7 @@ import { append, createSession, moveTo } from '../../support/fixtures/sessions.t
 
 /** Reports on the sums of usage, on both APIs. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 const DAY = 86_400_000;
 const FROM = Date.UTC(2026, 0, 1);
 const at = (day: number) => gateway.setClock(new Date(FROM + day * DAY + DAY / 2));

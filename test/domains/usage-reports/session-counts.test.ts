@@ -5,7 +5,7 @@ import { append, createSession, moveTo } from '../../support/fixtures/sessions.t
 
 /** Counts of sessions by day, name and state: each is the length of the list with the same filter. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 const at = (day: number) => gateway.setClock(new Date(Date.UTC(2026, 0, day, 12)));
 
 let owner: Awaited<ReturnType<typeof gateway.createKey>>;

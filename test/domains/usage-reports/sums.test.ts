@@ -7,7 +7,7 @@ import { append, createSession, moveTo } from '../../support/fixtures/sessions.t
 
 /** The sums of usage are written with what they count, so that they equal the totals of the sessions. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 let organizationId: string;
 beforeAll(async () => {

@@ -4,11 +4,11 @@ import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-jo
 import { DELETION_STEPS } from '../../../src/gateway/background-jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../../support/fixtures/user-deletions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 afterEach(() => rows('delete from pgboss.job'));
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>

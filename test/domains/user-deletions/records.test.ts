@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { storeSecret } from '../../../src/core/secrets/secret-store.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
-import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
@@ -19,7 +19,7 @@ const documented = [...ofAccounts.matchAll(/^\| (?<record>[^|]+) \| (?<fate>[^|]
   .slice(2);
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let user: Issued;
 let colleague: Issued;
 let alone: Issued;

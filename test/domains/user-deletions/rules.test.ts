@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let withDelay: TestGateway;
 let closed: TestGateway;
 beforeAll(async () => {

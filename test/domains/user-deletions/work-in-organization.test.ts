@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** What administrators do with the data of a person, and with a text in all sessions. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 async function people() {
   const admin = await gateway.createKey();

@@ -2,13 +2,13 @@ import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { encryptAddresses } from '../../../src/domains/webhooks/secrets.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import { callWebhooks, createWebhook, deliver, logOf, readWebhook, receive } from '../../support/fixtures/webhooks.ts';
 
 /** Addresses are secrets, and ids of messages random, also for webhooks of earlier versions, once none of their processes is left. */
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 const query = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);
 

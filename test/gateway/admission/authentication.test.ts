@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, invite } from '../../support/fixtures/invitations.ts';
 import { dumpTables, send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 import { sampledRuns } from '../../support/sample.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 const VIEWER = '{ viewer { organization { slug } role } }';
 const MISSING = 'missing API key; send the header Authorization: Bearer <key>';

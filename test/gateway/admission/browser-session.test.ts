@@ -4,12 +4,12 @@ import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
 import { createSignInLink } from '../../../src/domains/identities/public.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock } from '../../support/fixtures/locks.ts';
 import { NOTIFICATIONS_ONLY, startListening } from '../../support/fixtures/notifications.ts';
 import { EventStream, append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ PUBLIC_URL: 'http://gateway.example' });
+const gateway = useOwnGateway({ PUBLIC_URL: 'http://gateway.example' });
 
 const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' };
 const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };

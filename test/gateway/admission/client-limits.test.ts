@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createClientLimits } from '../../../src/gateway/admission/client-limits.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { sampled } from '../../support/sample.ts';
 
 /** Limits of a client address without a valid API key: 60 requests of each kind per minute. */
@@ -9,7 +9,7 @@ const AT = new Date('2026-03-01T10:20:40.000Z');
 const later = (ms: number) => new Date(AT.getTime() + ms);
 const CALLBACK = '/v1/mcp-connections/oauth/callback?state=none&code=none';
 
-const gateway = useTestGateway({ TRUSTED_PROXIES: '10.0.0.0/8' });
+const gateway = useOwnGateway({ TRUSTED_PROXIES: '10.0.0.0/8' });
 
 let client = 0;
 beforeEach(() => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../../src/gateway/http/server.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   type Caller,
   type Held,
@@ -24,7 +24,7 @@ const ME = '/v1/users/me';
 const ok = (count: number) => Array.from({ length: count }, () => 200);
 
 describe('requests that are beyond', () => {
-  const gateway = useTestGateway(ENVIRONMENT);
+  const gateway = useOwnGateway(ENVIRONMENT);
 
   test('of a person, with whatever keys, wait until others of the person end; those of others do not', async () => {
     const caller = await newCaller(gateway, 5);
@@ -107,7 +107,7 @@ describe('requests that are beyond', () => {
 });
 
 describe('what has waited for too long', () => {
-  const gateway = useTestGateway(ENVIRONMENT, { timing: { slotWaitMs: 1 } });
+  const gateway = useOwnGateway(ENVIRONMENT, { timing: { slotWaitMs: 1 } });
   let server: RunningServer;
   let caller: Caller;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   type ClientHost,
   authorizationQuery,
@@ -17,7 +17,7 @@ import {
 // What callers without a grant can make the gateway do.
 
 const ENV = { ALLOW_PRIVATE_NETWORK: 'true', OAUTH_REGISTRATION: 'true' };
-const gateway = useTestGateway(ENV);
+const gateway = useOwnGateway(ENV);
 let client: ClientHost;
 beforeAll(async () => void (client = await startClientHost()));
 afterAll(() => client.stop());

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   type ClientHost,
   authorizationQuery,
@@ -15,7 +15,7 @@ import {
 import { CookieJar } from '../../support/fixtures/company-sign-in.ts';
 import { sampled } from '../../support/sample.ts';
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true', OAUTH_REGISTRATION: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true', OAUTH_REGISTRATION: 'true' });
 const hosts: ClientHost[] = [];
 const newClient = async (path?: string) => {
   const host = await startClientHost(path);

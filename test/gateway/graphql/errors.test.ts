@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
-const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1' });
+const gateway = useOwnGateway({ MONTHLY_OCCURRENCE_LIMIT: '1' });
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());

@@ -6,7 +6,7 @@ import { sampled } from '../../support/sample.ts';
 /** A document is compiled when it is sent for the third time. Before that, the executor of graphql-js runs it. */
 const RUNS = 5;
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+const gateway = useTestGateway();
 let key: string;
 let sessionId: string;
 

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { rotateColumn } from '../../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { ANSWER_COLUMN } from '../../../src/gateway/idempotency/entity.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 const keyOf = (id: string) => parseEncryptionKeys(`${id}:${randomBytes(32).toString('base64')}`);
 const [OLD, NEXT] = [keyOf('old'), keyOf('next')];
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 
 /** Sends three requests, each with its own idempotency key, to a gateway with these encryption keys on the same database. */
 async function answersUnder(keys: typeof OLD, key: string) {

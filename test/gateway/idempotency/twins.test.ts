@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { Idempotency } from '../../../src/gateway/idempotency/idempotency.ts';
-import { fetchOf, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { fetchOf, startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import {
   EVENTS,
   type Write,
@@ -18,7 +18,7 @@ import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** Twins: concurrent requests with the same `Idempotency-Key`, in one process and in several. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let key: string;
 
 beforeEach(async () => {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 
 /** What the gateway itself refuses at addresses for messages of MCP clients is a JSON-RPC error with the id of the message. */
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '2' });
+const gateway = useOwnGateway({ RATE_LIMIT_PER_MINUTE: '2' });
 
 const ADDRESSES = [
   '/mcp',

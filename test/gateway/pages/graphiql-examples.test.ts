@@ -3,13 +3,13 @@ import { createDemoWorkspace } from '../../../src/operator/demo-workspace.ts';
 import { type Example, LATEST } from '../../../src/gateway/pages/browser/graphiql-examples.ts';
 import { EXAMPLES } from '../../support/graphiql-examples.ts';
 import { type Workspace, openedExample } from '../../../src/gateway/pages/browser/graphiql-variables.ts';
-import { type GraphQLAnswer, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { type GraphQLAnswer, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, subscribe } from '../../support/fixtures/sessions.ts';
 import { sampled } from '../../support/sample.ts';
 
 /** Every example, opened as the page opens it, runs in every workspace. */
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let demoKey: string;
 beforeAll(async () => {
   demoKey = (await createDemoWorkspace(gateway.dependencies))?.key ?? '';

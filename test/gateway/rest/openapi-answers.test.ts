@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../../src/gateway/rest/openapi.ts';
 import { routes } from '../../../src/gateway/modules.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '200' });
+const gateway = useOwnGateway({ RATE_LIMIT_PER_MINUTE: '200' });
 let key: string;
 let session: string;
 beforeAll(async () => {

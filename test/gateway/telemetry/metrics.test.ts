@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { enqueueJob } from '../../../src/core/jobs.ts';
 import { startJobs } from '../../../src/gateway/background-jobs.ts';
-import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, subscribe, tail } from '../../support/fixtures/sessions.ts';
 
-const gateway = useTestGateway();
+const gateway = useOwnGateway();
 let key: string;
 beforeAll(async () => {
   ({ key } = await gateway.createKey());
