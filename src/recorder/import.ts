@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { counted } from '../core/text/wording.ts';
 import { BASE, GATEWAY, isAgreed, SAVED, say, settingsProblem, textOf, UsageError, withMap } from './common.ts';
 import { type Cursor, Cursors } from './cursors.ts';
 import { describe, isLeftOut } from './description.ts';
@@ -12,7 +13,7 @@ import { clearError, noteError } from './status.ts';
 import { leaveToOther, locked } from './lock.ts';
 import { type Found, findFiles, identify, type Transcript, TRANSCRIPT_AGENTS } from './transcript-files.ts';
 import { assembledBytes, isAssembled } from './transcript-lines.ts';
-import { complete, IDLE_MS, inMib, sendAll } from './transcript-sender.ts';
+import { complete, IDLE_MS, sendAll, sizeOf } from './transcript-sender.ts';
 
 const CHUNK = 1024 * 1024;
 const MAX_HOOK = 64 * 1024;
@@ -132,11 +133,11 @@ export async function runImport(args: string[]) {
   const due = dueTranscripts(options, cursors);
   const bytes = due.reduce((sum, { path, size }) => sum + size - Math.min(size, cursors.get(path)?.end ?? 0), 0);
   const sessions = new Set(due.map(({ agent, sourceId }) => `${agent} ${sourceId}`)).size;
-  say(`${sessions} sessions, ${inMib(bytes)}`);
+  say(`${counted(sessions, 'session')}, ${sizeOf(bytes)}`);
   // All of the files is read for the question only.
   if (!options.yes || options['dry-run']) {
     const { lines, credentials } = measure(due, cursors);
-    say(`${lines} lines; ${credentials} texts look like credentials, which the gateway replaces`);
+    say(`${counted(lines, 'line')}; ${counted(credentials, 'possible credential')}, which the gateway replaces`);
   }
   if (options['dry-run'] || due.length === 0) return;
   const problem = settingsProblem();

@@ -1,6 +1,7 @@
 /** Sends what is new of transcripts. */
 
 import { randomUUID } from 'node:crypto';
+import { counted } from '../core/text/wording.ts';
 import { say, textOf } from './common.ts';
 import { SEND_EVERY_MS } from './limits.ts';
 import type { Cursor, Cursors, Pending } from './cursors.ts';
@@ -24,7 +25,8 @@ export interface SendingOptions {
   waitMs: number;
 }
 
-export const inMib = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+export const sizeOf = (bytes: number) =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 
 /** @param total bytes; undefined without progress */
 export async function sendAll(
@@ -38,7 +40,7 @@ export async function sendAll(
     sent += bytes;
     if (total === undefined || Date.now() - shownAt < PROGRESS_MS) return;
     shownAt = Date.now();
-    say(`${done} of ${transcripts.length} files, ${inMib(Math.min(sent, total))} of ${inMib(total)}`);
+    say(`${done} of ${counted(transcripts.length, 'file')}, ${sizeOf(Math.min(sent, total))} of ${sizeOf(total)}`);
   };
   const { pending } = cursors;
   if (pending)

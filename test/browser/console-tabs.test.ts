@@ -31,8 +31,10 @@ async function startSession(title: string): Promise<string> {
 async function createPeople() {
   const { key: unbound, keyId, email, organization: first } = await site.createKey();
   const { organization: second, key: keyOfSecond } = await site.createKey({ email });
-  await site.dependencies.sql.query('update api_key set organization_id = null where id = $1', [keyId]);
   const member = await site.createKey({ organization: first });
+  await site.dependencies.sql.query('update api_key set organization_id = null where id = any($1)', [
+    [keyId, member.keyId],
+  ]);
   await site.createKey({ email: member.email, organization: second });
   const membersOf = async (organization: string) => {
     const { data } = await site.graphql<{
@@ -103,11 +105,15 @@ test('each tab keeps its organization, in its address and in what it changes, wh
   await other.getByRole('combobox', { name: 'Organization' }).selectOption(second);
   await expect.poll(() => organizationIn(other)).toBe(second);
   await other.getByRole('row').filter({ hasText: member.email }).waitFor();
+  const { page: theirs } = await site.open(`/members?organization=${first}`, { key: member.key });
+  await theirs.getByRole('row').filter({ hasText: email }).waitFor();
 
   await openActions(row);
   await row.getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await expect.poll(() => row.count()).toBe(0);
+  await theirs.getByRole('link', { name: 'Usage', exact: true }).click();
+  await theirs.getByText('You do not belong to this organization, or it was deleted.').waitFor();
   expect(await membersOf(first)).toEqual([email]);
   expect((await membersOf(second))?.toSorted()).toEqual([email, member.email].toSorted());
 

@@ -53,7 +53,7 @@ test('the agent reads the sessions that failed on the day, and asks for a fix fo
   const env = { GATEWAY: gateway.url, KEY: key, DAY };
   const asked = await run([process.execPath, AGENT], env);
   expect({ code: asked.code, stderr: asked.stderr }).toEqual({ code: 0, stderr: '' });
-  expect(asked.stdout).toBe(`1 sessions of ${DAY} failed
+  expect(asked.stdout).toBe(`Failed on ${DAY}: 1
 
 --- ${failed}
 A session of the coding agent coder failed (${failed}). Say in at most five sentences why, and propose one fix.
@@ -73,7 +73,7 @@ assistant: I give up.
 `);
   const proposed = await run([process.execPath, AGENT], { ...env, PROPOSE: 'head -c 40; echo; echo Quote the total.' });
   expect(proposed.stdout).toBe(
-    `1 sessions of ${DAY} failed\n\n--- ${failed}\nA session of the coding agent coder fail\nQuote the total.\n\n`,
+    `Failed on ${DAY}: 1\n\n--- ${failed}\nA session of the coding agent coder fail\nQuote the total.\n\n`,
   );
 });
 

@@ -119,7 +119,7 @@ test('--dry-run makes no request; --public and --since are kept', async () => {
   );
   account = { ...account, url: relay.url };
   await writeTranscript(account.home, 'a', [said('/srv/shop', 'a'), { key: `ghp_${'a1'.repeat(18)}` }]);
-  expect((await record('import', '--dry-run')).stderr).toContain('2 lines; 1 texts look like credentials');
+  expect((await record('import', '--dry-run')).stderr).toContain('2 lines; 1 possible credential,');
   expect((await record('import', '--yes', '--since', '2100-01-01')).stderr).toContain('0 sessions');
   expect(requests).toEqual([]);
   await record('import', '--yes', '--public');

@@ -76,8 +76,8 @@ test('import sends what agents have left, in its place in time, and a second tim
   await leave(`.codex/sessions/2026/11/27/rollout-2026-11-27T20-52-36-${CLAUDE_ID}.jsonl`, codexRollout);
   const dry = await record('import', '--dry-run');
   const lines = claudeTranscript.length + codexRollout.length + 2;
-  expect(dry.stderr.replace(/[\d.]+ MiB/, '… MiB')).toBe(
-    `record: 2 sessions, … MiB\nrecord: ${lines} lines; 0 texts look like credentials, which the gateway replaces\n`,
+  expect(dry.stderr.replace(/[\d.]+ [KM]iB/, '… KiB')).toBe(
+    `record: 2 sessions, … KiB\nrecord: ${lines} lines; 0 possible credentials, which the gateway replaces\n`,
   );
   expect(await sessions()).toEqual([]);
   expect(await record('import')).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
@@ -97,7 +97,7 @@ test('import sends what agents have left, in its place in time, and a second tim
   // One has the id of another.
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 1);
   const again = await record('import', '--yes');
-  expect(again.stderr).toMatch(/^record: 0 sessions, 0.0 MiB\n$/);
+  expect(again.stderr).toMatch(/^record: 0 sessions, 0 KiB\n$/);
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 1);
 });
 

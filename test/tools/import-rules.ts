@@ -29,7 +29,10 @@ export function importsOf(from: string, text: string): Import[] {
 }
 
 /** What the recorder has of the gateway. These files import nothing else. */
-const RECORDER_USES = new Set(['names', 'recognition'].map((name) => `src/domains/session-events/formats/${name}.ts`));
+const RECORDER_USES = new Set([
+  'src/core/text/wording.ts',
+  ...['names', 'recognition'].map((name) => `src/domains/session-events/formats/${name}.ts`),
+]);
 
 const inSource = (path: string) => path.startsWith('src/');
 const isFile = (path: string) => /\.(?:tsx?|mjs)$/.test(path) && path.includes('/');

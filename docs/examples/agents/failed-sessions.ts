@@ -109,7 +109,7 @@ await client.connect(
   }),
 );
 const ids = await failedSessions();
-process.stdout.write(`${ids.length} sessions of ${day} failed\n`);
+process.stdout.write(`Failed on ${day}: ${ids.length}\n`);
 for (const id of ids) {
   const request = await requestFor(id);
   process.stdout.write(`\n--- ${id}\n${PROPOSE === '' ? request : await propose(request)}\n`);

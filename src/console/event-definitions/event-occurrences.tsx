@@ -87,8 +87,11 @@ const isReason = (value: string): value is keyof typeof UNMATCHED_WORDS => Objec
 
 const RECORDS = [['', 'Any'], ...Object.entries(UNMATCHED_WORDS)] as const;
 
-const choicesOf = (properties: readonly Property[]) =>
-  [['', 'Any'], ...properties.map(({ name, label }) => [name, label] as const)] as const;
+/** Those of the definition itself first. */
+const choicesOf = (properties: readonly Property[]) => {
+  const sorted = properties.toSorted((a, b) => Number(a.isDefault) - Number(b.isDefault));
+  return [['', 'Any'], ...sorted.map(({ name, label }) => [name, label] as const)] as const;
+};
 
 interface ValueProps {
   readonly property: Property | undefined;

@@ -39,6 +39,7 @@ export function TryTool({ server, tool, onClose }: TryToolProps) {
       submit={isDangerous ? 'Call the tool for real' : 'Call the tool'}
       isDanger={isDangerous}
       form={form}
+      isDone={result !== undefined}
       onClose={onClose}
     >
       {tool.description && <p class="soft">{tool.description}</p>}

@@ -116,10 +116,11 @@ function rowOf(
                   confirm={`End all sign-ins and connected apps of “${name}” here? Their API keys stay.`}
                   run={() => mutate('EndSignIns', { userId: user.id }, onDone)}
                 />
-                <Action label="Remove" confirm={question} run={remove} />
               </>
             )}
-            <PersonData user={user} isOwn={acting.isOwn} onDone={onDone} />
+            <PersonData user={user} isOwn={acting.isOwn} onDone={onDone}>
+              <Action label="Remove" confirm={question} run={remove} />
+            </PersonData>
           </Menu>
         )}
       </td>

@@ -7,6 +7,7 @@ import { FileExport } from '../parts/file-export.tsx';
 import { type DialogProps, FormButton } from '../parts/form-button.tsx';
 import { CheckField, ConfirmField } from '../parts/form-fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
+import type { Content } from '../parts/markup.ts';
 import { finish } from '../parts/notices.tsx';
 import { personOf } from '../parts/parts.tsx';
 
@@ -22,8 +23,14 @@ interface PersonProps {
   readonly onDone: () => void;
 }
 
-/** Hands out what the organization has of a person, and erases it. For administrators. */
-export function PersonData({ isOwn = false, ...props }: PersonProps & { readonly isOwn?: boolean }) {
+interface PersonDataProps extends PersonProps {
+  readonly isOwn?: boolean;
+  /** What else ends something of the person. */
+  readonly children?: Content;
+}
+
+/** Hands out what the organization has of a person, and erases it. For administrators, at the end of a menu. */
+export function PersonData({ isOwn = false, children, ...props }: PersonDataProps) {
   const mayExport = useScope('SESSIONS_READ');
   const { databaseId } = props.user;
   return (
@@ -36,7 +43,12 @@ export function PersonData({ isOwn = false, ...props }: PersonProps & { readonly
           isLast={isEndLine}
         />
       )}
-      {!isOwn && <FormButton label="Erase…" dialog={ErasePerson} props={props} />}
+      {!isOwn && (
+        <div class="apart">
+          {children}
+          <FormButton label="Erase…" dialog={ErasePerson} props={props} />
+        </div>
+      )}
     </>
   );
 }

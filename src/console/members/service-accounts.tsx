@@ -75,7 +75,9 @@ function rowOf(account: Row, newKey: Content, onDone: () => void) {
           {newKey}
           <Rename label="Name of the service account" value={name} save={(given: string) => update({ name: given })} />
           <RoleActions role={role} name={name} meanings={ROLE_MEANINGS} change={(other) => update({ role: other })} />
-          <Action label="Delete" confirm={question} run={remove} />
+          <div class="apart">
+            <Action label="Delete" confirm={question} run={remove} />
+          </div>
         </Menu>
       </td>
     </tr>

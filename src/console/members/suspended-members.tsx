@@ -59,12 +59,13 @@ function rowOf({ role, suspendedAt, user }: Row, hasNames: boolean, onDone: () =
             confirm={`Reactivate “${name}”? They have their role again. Keys that have ended stay ended.`}
             run={() => mutate('ReactivateMember', { userId: user.id }, onDone)}
           />
-          <Action
-            label="Remove"
-            confirm={`Remove “${name}”? Their personal MCP connections are deleted.`}
-            run={() => mutate('RemoveMember', { userId: user.id }, onDone)}
-          />
-          <PersonData user={user} onDone={onDone} />
+          <PersonData user={user} onDone={onDone}>
+            <Action
+              label="Remove"
+              confirm={`Remove “${name}”? Their personal MCP connections are deleted.`}
+              run={() => mutate('RemoveMember', { userId: user.id }, onDone)}
+            />
+          </PersonData>
         </Menu>
       </td>
     </tr>

@@ -109,7 +109,7 @@ async function answerOf<Data>(request: () => Promise<Response>): Promise<Answer<
     const body = await bodyOf(response);
     noteBudget(response, body.extensions?.cost);
     const data = (body.data ?? null) as Data | null;
-    const faults = body.errors ?? (data ? [] : [{ message: `The gateway answered ${response.status}.` }]);
+    const faults = body.errors?.map(inWords) ?? (data ? [] : [{ message: `The gateway answered ${response.status}.` }]);
     return { data, faults, ...(!data && { pause: pauseOf(response) }) };
   } catch {
     // `fetch` gives no reason. An aborted request is not shown.
@@ -117,6 +117,12 @@ async function answerOf<Data>(request: () => Promise<Response>): Promise<Answer<
     return { data: null, faults: [{ message }], pause: { reason: 'unreachable', waitMs: undefined } };
   }
 }
+
+/** What the API says of its header means nothing to people. */
+const inWords = (fault: Fault): Fault =>
+  fault.message === 'X-Organization-Id: organization not found'
+    ? { ...fault, message: 'You do not belong to this organization, or it was deleted.' }
+    : fault;
 
 /** A proxy can answer with something else than JSON. */
 async function bodyOf(response: Response): Promise<Body> {

@@ -183,11 +183,12 @@ interface FormProps {
   readonly isDanger?: boolean;
   /** Whether the button does nothing yet, for a confirmation that is not complete. */
   readonly isBlocked?: boolean;
+  readonly cancel?: string;
   readonly onCancel?: (event: Event) => void;
   readonly children?: Content;
 }
 
-export function Form({ form, submit, isDanger, isBlocked = false, onCancel, children }: FormProps) {
+export function Form({ form, submit, isDanger, isBlocked = false, cancel, onCancel, children }: FormProps) {
   const element = useRef<HTMLFormElement>(null);
   const { faults, isBusy } = form;
   useLayoutEffect(() => {
@@ -216,19 +217,21 @@ export function Form({ form, submit, isDanger, isBlocked = false, onCancel, chil
         <button class={`button small ${isDanger ? 'danger' : ''}`} aria-disabled={isBusy || isBlocked}>
           {isBusy ? 'Sending…' : submit}
         </button>
-        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        {onCancel && <Button onClick={onCancel}>{cancel}</Button>}
       </div>
     </form>
   );
 }
 
-interface FormDialogProps extends Omit<FormProps, 'onCancel'> {
+interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'cancel'> {
   readonly title: string;
+  /** Whether it shows its result, so that nothing typed would be lost. */
+  readonly isDone?: boolean;
   readonly onClose: () => void;
 }
 
 /** A form in a dialog. Closing it asks first if something was typed. */
-export function FormDialog({ title, onClose, ...props }: FormDialogProps) {
+export function FormDialog({ title, isDone = false, onClose, ...props }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isLeaving, setLeaving] = useState(false);
   useLayoutEffect(() => dialog.current?.showModal(), []);
@@ -236,13 +239,13 @@ export function FormDialog({ title, onClose, ...props }: FormDialogProps) {
     // Other elements, such as file fields, have this event, too.
     if (event.target !== dialog.current && event.type === 'cancel') return;
     event.preventDefault();
-    if (props.form.isChanged && !isLeaving) setLeaving(true);
+    if (props.form.isChanged && !isDone && !isLeaving) setLeaving(true);
     else dialog.current?.close();
   };
   return (
     <dialog class="wide" ref={dialog} aria-label={title} onCancel={leave} onClose={onClose}>
       <h2>{title}</h2>
-      <Form {...props} onCancel={leave} />
+      <Form {...props} cancel={isDone ? 'Close' : 'Cancel'} onCancel={leave} />
       {isLeaving && (
         <div class="row leaving" role="alert">
           Discard what you typed?

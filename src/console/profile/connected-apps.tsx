@@ -17,7 +17,7 @@ export function ConnectedApps() {
       <tr key={id}>
         <td class="wide">
           {clientName}
-          <div class="soft">{clientHost ?? 'not published by a host'}</div>
+          <div class="soft">{clientHost ?? 'described at this gateway only'}</div>
         </td>
         <td class="wide">
           {resource}
