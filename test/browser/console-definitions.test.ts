@@ -1,14 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  cutCells,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-} from '../support/processes/browser.ts';
+import { VIEWS, cutCells, startSite, isGood } from '../support/processes/browser.ts';
 
 /** Event definitions and their properties are created, changed and deleted in forms. */
 
@@ -29,11 +22,6 @@ const focused = (page: Page) =>
   page.evaluate(
     () => document.activeElement?.id && document.querySelector(`label[for=${document.activeElement.id}]`)?.textContent,
   );
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 test.each(VIEWS)(
   '%s: a definition is created by keyboard; a fault is shown at its field, which gets the focus',

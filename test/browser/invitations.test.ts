@@ -1,13 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import {
-  accessibilityFindings,
-  cutCells,
-  saveScreenshot,
-  openActions,
-  overflowOf,
-  startSite,
-} from '../support/processes/browser.ts';
+import { cutCells, openActions, startSite, isGood } from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
 /** Invitations in the console, from their creation by an administrator to their acceptance. */
@@ -21,12 +14,6 @@ async function invite(page: Page, email: string, role = 'Member'): Promise<strin
   await page.getByRole('button', { name: 'Invite' }).click();
   await page.getByText(`The link for ${email}.`).waitFor();
   return String(await page.locator('.secret code').textContent());
-}
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect(await accessibilityFindings(page)).toEqual([]);
-  expect(await overflowOf(page)).toBe(0);
 }
 
 const member = (page: Page, name: string | RegExp) =>

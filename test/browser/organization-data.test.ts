@@ -2,14 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
-import {
-  HOST_NAME,
-  VIEWS,
-  accessibilityFindings,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-} from '../support/processes/browser.ts';
+import { HOST_NAME, VIEWS, startSite, isGood } from '../support/processes/browser.ts';
 
 /** The retention and the export of an organization, on its page. */
 
@@ -23,11 +16,6 @@ const facts = (page: Page) => page.getByRole('region', { name: 'Recorded data' }
 async function press(page: Page, name: string): Promise<void> {
   await button(page, name).focus();
   await page.keyboard.press('Enter');
-}
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
 }
 
 /** A session that ended long ago. */

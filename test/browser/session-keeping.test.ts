@@ -1,15 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-  openActions,
-  openDetails,
-} from '../support/processes/browser.ts';
+import { VIEWS, startSite, openActions, openDetails, isGood } from '../support/processes/browser.ts';
 
 /** Sessions are held, released and deleted on their page. */
 
@@ -24,11 +16,6 @@ const titles = (page: Page) => page.getByRole('table', { name: 'Sessions' }).get
 async function press(page: Page, name: string): Promise<void> {
   await button(page, name).focus();
   await page.keyboard.press('Enter');
-}
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
 }
 
 async function recorded(title: string, count: number): Promise<string> {

@@ -2,14 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-  openActions,
-} from '../support/processes/browser.ts';
+import { VIEWS, startSite, openActions, isGood } from '../support/processes/browser.ts';
 
 /** Texts and events of a session are redacted in its timeline. */
 
@@ -23,11 +16,6 @@ const row = (page: Page, number: number) => page.locator(`#event-${number}`);
 async function press(page: Page, name: string): Promise<void> {
   await button(page, name).focus();
   await page.keyboard.press('Enter');
-}
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
 }
 
 /** A part of a message, which shares its item id with the other parts. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import axe, { type ImpactValue, type RunOptions } from 'axe-core';
 import { type Browser, type BrowserContext, type Locator, type Page, chromium } from 'playwright-core';
-import { afterEach, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { type ServedGateway, startServedGateway } from '../fixtures/served-gateway.ts';
 import { full } from '../proof.ts';
 
@@ -212,4 +212,10 @@ declare global {
   interface Window {
     readonly axe: typeof axe;
   }
+}
+
+/** Takes a screenshot of the page, and checks that it is accessible and not wider than the screen. */
+export async function isGood(page: Page, name: string): Promise<void> {
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
 }
