@@ -40,8 +40,10 @@ test('Back shows the pages that were loaded, at the same place, with the focus o
       document.dispatchEvent(new Event('visibilitychange'));
     }, isHidden);
   await asked.promise;
-  // Nobody has asked for it, so no bar is shown.
-  await expect(page.locator('.progress').waitFor({ timeout: 500 })).rejects.toThrow('Timeout');
+  // Nobody has asked for it, so no bar is shown; one of what the page has asked for before goes.
+  const bar = page.locator('.progress');
+  await bar.waitFor({ timeout: 500 }).catch(() => undefined);
+  await expect.poll(() => bar.count()).toBe(0);
   await page.getByRole('button', { name: 'Load more' }).click();
   isAnswered.resolve(undefined);
   await page.getByText('1–60 of 60').waitFor();

@@ -190,9 +190,9 @@ test('the list of keys shows the organization of a bound key, and all organizati
   await page.waitForURL((url) => url.searchParams.get('organization') === organization);
   const cellOf = (text: string) =>
     page.getByRole('table', { name: 'API keys' }).getByRole('row').filter({ hasText: text }).getByRole('cell').nth(1);
-  await cellOf('signed in with').getByText('All your organizations').waitFor();
+  await cellOf('signed in with').getByText('All of yours').waitFor();
   expect(await cutCells(page)).toEqual([]);
-  await cellOf('signed in with').getByText('All your organizations').click();
+  await cellOf('signed in with').getByText('All of yours').click();
   await expect
     .poll(() => cellOf('signed in with').getByRole('listitem').allTextContents())
     .toEqual(organizations.map(({ name }) => name));

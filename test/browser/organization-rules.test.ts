@@ -112,7 +112,7 @@ test('unbound keys of others are found, ended here and given back; a group of mo
   await expect.poll(() => keys.count()).toBe(3);
   await page.getByLabel('In any organization of the person').check();
   await expect.poll(() => keys.count()).toBe(2);
-  await page.getByText('All of their organizations').waitFor();
+  await page.getByText('All of theirs').waitFor();
   await openActions(page);
   await button('Revoke').click();
   await dialog.getByText('for this organization?').waitFor();

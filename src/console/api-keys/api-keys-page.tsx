@@ -94,7 +94,7 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
       </td>
       <td class="minor" title={key.organization?.name}>
         {isOfOther ? (
-          'All of their organizations'
+          'All of theirs'
         ) : (
           <Reach organization={key.organization} organizations={own?.organizations?.nodes ?? []} />
         )}
@@ -164,7 +164,7 @@ function Reach({ organization, organizations }: ReachProps) {
   if (organization) return <span>{organization.name}</span>;
   return (
     <details class="scopes">
-      <summary>All your organizations</summary>
+      <summary>All of yours</summary>
       <ul>
         {organizations.map(({ id, name }) => (
           <li key={id}>{name}</li>

@@ -103,8 +103,12 @@ function EventValues({
           <thead>
             <tr>
               <th scope="col">{property.label}</th>
-              <th scope="col">Occurrences</th>
-              <th scope="col">Of all</th>
+              <th scope="col" class="number">
+                Occurrences
+              </th>
+              <th scope="col" class="number">
+                Of all
+              </th>
             </tr>
           </thead>
           <tbody>{options.map(row)}</tbody>

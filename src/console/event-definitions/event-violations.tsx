@@ -25,8 +25,8 @@ export function EventViolations({ definition }: { readonly definition: Definitio
       <td>
         <Hour at={hour} />
       </td>
-      <td class="wide">{property === null ? <span class="soft">–</span> : <code>{property}</code>}</td>
-      <td>
+      <td>{property === null ? <span class="soft">–</span> : <code>{property}</code>}</td>
+      <td class="wide">
         {wordsOf(reason)} <span class="soft">{rules.get(property ?? '')}</span>
       </td>
       <td>{apiKey?.name ?? apiKey?.preview ?? <span class="soft">–</span>}</td>

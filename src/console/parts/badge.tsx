@@ -14,6 +14,7 @@ const TONES: Readonly<Record<string, string>> = {
   JSON_RPC_ERROR: 'bad',
   TRANSPORT_ERROR: 'bad',
   HELD: 'warn',
+  HANDLED: 'good',
   UNREACHABLE: 'bad',
   MISCONFIGURED: 'bad',
   FORBIDDEN: 'bad',

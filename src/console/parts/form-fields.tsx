@@ -162,13 +162,17 @@ export function ConfirmField({ name, words = 'Type', text }: ConfirmFieldProps) 
 
 interface SelectFieldProps extends FieldProps {
   readonly choices: readonly (readonly [value: string, name: string])[];
+  readonly isOptional?: boolean;
 }
 
-export function SelectField({ name, label, help, choices }: SelectFieldProps) {
+export function SelectField({ name, label, help, choices, isOptional = false }: SelectFieldProps) {
   const [{ value, set, ...rest }, below] = useField<string>(name, help);
   return (
     <div class="field">
-      <label for={rest.id}>{label}</label>
+      <label for={rest.id}>
+        {label}
+        {isOptional && <span class="soft"> (optional)</span>}
+      </label>
       <select {...rest} value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
         {choices.map(([each, shown]) => (
           <option key={each} value={each}>

@@ -234,7 +234,12 @@ interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'cancel'> {
 export function FormDialog({ title, isDone = false, onClose, ...props }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isLeaving, setLeaving] = useState(false);
-  useLayoutEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    // A key that was pressed too often must not delete anything.
+    if (document.activeElement?.matches('.form-end > .danger'))
+      dialog.current?.querySelector<HTMLElement>('.form-end > :last-child')?.focus();
+  }, []);
   const leave = (event: Event) => {
     // Other elements, such as file fields, have this event, too.
     if (event.target !== dialog.current && event.type === 'cancel') return;

@@ -128,8 +128,8 @@ function DeleteSessions({ sessions, onDone, onClose }: ChosenProps & DialogProps
       {preview && (
         <>
           <p>
-            Deleting {counted(preview.sessions, 'session')} deletes everything in them, for everybody. This cannot be
-            undone.
+            Deleting {counted(preview.sessions, 'session')} deletes everything in{' '}
+            {preview.sessions === 1 ? 'it' : 'them'}, for everybody. This cannot be undone.
             {preview.held.length > 0 && ` Held by an administrator, and left: ${preview.held.length}.`}
           </p>
           <Counts counts={[['Events', preview.events]]} />

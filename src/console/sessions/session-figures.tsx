@@ -1,7 +1,8 @@
 import type { Content } from '../parts/markup.ts';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { durationOf } from '../parts/amounts.ts';
 import { type Bar, BarPlot } from '../parts/bar-plot.tsx';
+import { Button } from '../parts/button.tsx';
 import { Empty, Loading } from '../parts/parts.tsx';
 import type { Entry, Mark, Outline, Tool } from './session-outline.ts';
 import { type Column, columnsOf } from './session-strip.tsx';
@@ -89,20 +90,25 @@ function Tools({ sessionId, tools }: { readonly sessionId: string; readonly tool
   );
 }
 
+/** More are shown on demand. */
+const MAX_SUBAGENTS = 4;
+
 interface SubagentsProps {
   readonly sessionId: string;
   readonly entries: readonly Entry[];
 }
 
 function Subagents({ sessionId, entries }: SubagentsProps) {
+  const [isWhole, setWhole] = useState(false);
   const subagents = entries.filter(({ kind }) => kind === 'SUBAGENT');
+  const shown = isWhole ? subagents : subagents.slice(0, MAX_SUBAGENTS);
   if (subagents.length === 0) return null;
   return (
     <>
       <h2>Subagents</h2>
       <p class="soft">The time of a subagent is from the call that started it to its result, or to its last event.</p>
       <FigureTable label="Subagents" head={['Subagent', 'Time', 'Calls', 'Errors']}>
-        {subagents.map(({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) => (
+        {shown.map(({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) => (
           <tr key={eventId}>
             <th scope="row">
               <a href={`/sessions/${sessionId}#event-${eventId}`}>{text || 'without a text'}</a>
@@ -121,6 +127,9 @@ function Subagents({ sessionId, entries }: SubagentsProps) {
           </tr>
         ))}
       </FigureTable>
+      {shown.length < subagents.length && (
+        <Button onClick={() => setWhole(true)}>All {COUNT.format(subagents.length)} subagents</Button>
+      )}
     </>
   );
 }
@@ -136,7 +145,17 @@ const FigureTable = ({ label, head, children }: FigureTableProps) => (
   <div class="table-scroll" role="region" aria-label={label} tabindex={0}>
     <table class="tools">
       <thead>
-        <tr>{head.map((name) => (name === '' ? <td></td> : <th scope="col">{name}</th>))}</tr>
+        <tr>
+          {head.map((name, index) =>
+            name === '' ? (
+              <td></td>
+            ) : (
+              <th scope="col" class={index > 0 ? 'number' : undefined}>
+                {name}
+              </th>
+            ),
+          )}
+        </tr>
       </thead>
       <tbody>{children}</tbody>
     </table>

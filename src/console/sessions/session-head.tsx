@@ -7,6 +7,13 @@ import { SessionActions } from './session-actions.tsx';
 
 type Session = NonNullable<Answers['Session']['session']>;
 
+/** What people have noted at a session, beside its state. */
+export const Marks = ({ session: { hold, handled } }: { readonly session: Pick<Session, 'hold' | 'handled'> }) => (
+  <>
+    {hold && <Badge value="HELD" />} {handled && <Badge value="HANDLED" />}
+  </>
+);
+
 interface HeadProps {
   readonly session: Session;
   /** Why the session failed. */
@@ -39,7 +46,7 @@ export function SessionHead({ session, reason, models, toErrors, onChange, isOpe
       </div>
       <div class="session-state">
         <Badge value={session.state.current} />
-        {session.hold && <Badge value="HELD" />}
+        <Marks session={session} />
         <ul class="totals" aria-label="Totals">
           {totalsOf(session).map(([name, text]) => (
             <li key={name} class={name}>

@@ -8,6 +8,7 @@ import { RowActions } from '../parts/row-actions.tsx';
 import type { Variables } from '../generated/operation-types.ts';
 import { ChosenSessions, type Row } from './chosen-sessions.tsx';
 import { ListedSessionActions } from './session-actions.tsx';
+import { Marks } from './session-head.tsx';
 
 /** The table of the sessions: its columns, their orders, and the sessions that are chosen in it. */
 
@@ -121,11 +122,11 @@ const rowOf = (session: Row, { numbers, hasReasons, isChosen, toggle, onDone }: 
     <TitleCell session={session} />
     {hasReasons ? (
       <td class="reason" dir="auto" title={visibleText(session.failureReason ?? '')}>
-        {session.failureReason ?? <span class="soft">–</span>}
+        <Marks session={session} /> {session.failureReason ?? <span class="soft">–</span>}
       </td>
     ) : (
       <td>
-        <Badge value={session.state.current} /> {session.hold && <Badge value="HELD" />}
+        <Badge value={session.state.current} /> <Marks session={session} />
       </td>
     )}
     <td class="minor" dir="auto" title={visibleText(session.agent ?? '')}>

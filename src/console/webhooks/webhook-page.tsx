@@ -58,7 +58,7 @@ export function WebhookPage({ id }: { readonly id: string }) {
       {secret !== undefined && (
         <Secret label="The new secret. The previous one signs too for 24 hours." value={secret} />
       )}
-      <DisabledNotice webhooks={[webhook]} />
+      <DisabledNotice webhooks={[webhook]} isOne />
       <Facts facts={factsOf(webhook)} />
       <div class="section-head">
         <div>

@@ -53,8 +53,14 @@ const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> 
   FAILING: 'all its deliveries of 5 days failed.',
 };
 
+interface NoticeProps {
+  readonly webhooks: readonly Webhook[];
+  /** Whether it stands on the page of the webhook. */
+  readonly isOne?: boolean;
+}
+
 /** Shown where a webhook stopped by itself, or will stop. */
-export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webhook[] }) {
+export function DisabledNotice({ webhooks, isOne = false }: NoticeProps) {
   const stopped = webhooks.filter(({ isEnabled, disabledReason }) => !isEnabled && disabledReason !== 'REQUESTED');
   const stopping = webhooks.filter(({ isEnabled, disableAfter }) => isEnabled && disableAfter !== null);
   if (stopped.length + stopping.length === 0) return null;
@@ -66,17 +72,17 @@ export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webho
           Repair the receiver, then choose "Try now" on the page of the webhook.
         </p>
       ))}
-      {stopped.length > 0 && <Stopped count={stopped.length} />}
+      {stopped.length > 0 && (
+        <p>
+          {stopped.length > 1
+            ? `${stopped.length} webhooks were disabled and get`
+            : `${isOne ? 'The' : 'A'} webhook was disabled and gets`}{' '}
+          no more messages. Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
+        </p>
+      )}
     </div>
   );
 }
-
-const Stopped = ({ count }: { readonly count: number }) => (
-  <p>
-    {count === 1 ? 'A webhook was disabled and gets' : `${count} webhooks were disabled and get`} no more messages. Read
-    the log, repair the receiver, and enable it again: it gets what was added meanwhile.
-  </p>
-);
 
 export function WebhooksPage() {
   const isAdministrator = useAdministration();
@@ -97,7 +103,7 @@ export function WebhooksPage() {
       <td class="second minor" title={typesOf(webhook)}>
         {typesOf(webhook)}
       </td>
-      <td class="second">
+      <td class="second" title={webhook.disabledReason ? REASONS[webhook.disabledReason] : undefined}>
         <WebhookState webhook={webhook} />
       </td>
     </tr>

@@ -75,7 +75,7 @@ const record = prepared<Values>()((value) => {
           sql<string>`${value('operation')}::text`.as('operation'),
           sql<string>`'ApiKey'`.as('targetType'),
           'k.id as targetId',
-          sql<string>`k.name || ' (' || k.preview || ')'`.as('targetLabel'),
+          sql<string>`concat_ws(' ', k.name, '(' || nullif(k.preview, '') || ')')`.as('targetLabel'),
           sql<string>`${value('requestId')}::text`.as('requestId'),
           sql<RequestIdOrigin>`${value('requestIdOrigin')}::text`.as('requestIdOrigin'),
           sql<Refusal>`${value('refusal')}::text`.as('refusal'),

@@ -109,7 +109,7 @@ const isPlain = ({ hasOlderProcess }: OperationContext) => hasOlderProcess(KNOWS
 /** @throws ValidationError for an address to which no request is ever sent. */
 function requireAllowed({ outbound }: OperationContext, url: string): void {
   if (!outbound.allowsPrivateNetwork && new URL(url).protocol !== 'https:')
-    throw invalid('url', 'must be an https URL', 'BAD_FORMAT');
+    throw invalid('url', 'must be an https URL; http is allowed only with ALLOW_PRIVATE_NETWORK=true', 'BAD_FORMAT');
   try {
     outbound.checkUrl(url);
   } catch (error) {

@@ -23,5 +23,6 @@ export function errorPage({ status, message, headers }: DomainError, requestId: 
 <p class="soft">Status ${status}, request ${escapeHtml(requestId)}</p>
 <ul class="links"><li><a href="/">Console</a></li><li><a href="/graphql">GraphiQL</a></li><li><a href="/docs">REST reference</a></li></ul>`,
   );
-  return answerHtml(html, { status, headers });
+  // A browser loads the page again by itself when the gateway may be ready.
+  return answerHtml(html, { status, headers: status === 503 ? { ...headers, Refresh: '5' } : headers });
 }

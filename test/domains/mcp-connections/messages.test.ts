@@ -97,7 +97,7 @@ const MCP_SERVERS: readonly [string, Handler, string][] = [
   [
     'a redirect to another path',
     (_, response) => void response.writeHead(301, { Location: '/mcp/?token=x' }).end(),
-    'the MCP server failed: HOST redirects a POST request to http://HOST/mcp/, which is not followed; enter that address if it is intended',
+    'the MCP server is not used: HOST redirects a POST request to http://HOST/mcp/, which is not followed; enter that address if it is intended',
   ],
 ];
 

@@ -13,6 +13,7 @@ import {
 const gateway = useTestGateway();
 
 const URL = 'https://example.com/hooks';
+const HTTPS_ONLY = 'url: must be an https URL; http is allowed only with ALLOW_PRIVATE_NETWORK=true';
 const NOT_PUBLIC =
   'is not a public address; this gateway reaches public addresses only (for development its operator sets ALLOW_PRIVATE_NETWORK=true)';
 
@@ -178,7 +179,7 @@ test('400: what is wrong with an address, a list of types and an id, at the fiel
   const { id } = await createWebhook(gateway, key, URL);
   const address = (url: unknown) => ['POST', '', { url }] as const;
   for (const [[method, path, body], error] of [
-    [address('http://example.com/'), 'url: must be an https URL'],
+    [address('http://example.com/'), HTTPS_ONLY],
     [address('https://127.0.0.1/'), `url: 127.0.0.1 ${NOT_PUBLIC}`],
     [address('https://[::1]/'), `url: [::1] ${NOT_PUBLIC}`],
     [address('https://localhost/'), `url: localhost ${NOT_PUBLIC}`],
@@ -198,7 +199,7 @@ test('400: what is wrong with an address, a list of types and an id, at the fiel
       expect.stringMatching(/^types\.0: must be one of "session\.created"/),
     ],
     [['POST', '', { url: URL, secret: 'whsec_' }], 'secret: is not a known property'],
-    [['PATCH', `/${id}`, { url: 'http://example.com/' }], 'url: must be an https URL'],
+    [['PATCH', `/${id}`, { url: 'http://example.com/' }], HTTPS_ONLY],
     [['PATCH', `/${id}`, { isEnabled: null }], 'isEnabled: must be a boolean'],
     [['POST', `/${id}/replay`, {}], 'after: is required'],
     [['POST', `/${id}/replay`, { after: -1 }], 'after: must be at least 0'],

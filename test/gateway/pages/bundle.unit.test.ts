@@ -20,6 +20,7 @@ beforeEach(async () => {
     `${PAGES}/bundle.mjs`,
     'src/core/is-object.ts',
     'src/recorder',
+    'src/core/text/wording.ts',
     'src/domains/session-events/formats',
   ])
     cpSync(join(checkout, path), join(folder, path), { recursive: true });

@@ -75,8 +75,11 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
   const known = causesOf(error).find(
     (cause) => cause instanceof DomainError || cause instanceof AuthorizationNeeded || cause instanceof OutboundError,
   );
-  if (known instanceof OutboundError)
-    return new RemoteFailedError(`${who} failed: ${known.message}`, error, { reason: 'UPSTREAM_UNREACHABLE' });
+  if (known instanceof OutboundError) {
+    // What our rules refuse is no failure of others.
+    const what = known.isTemporary ? 'failed' : 'is not used';
+    return new RemoteFailedError(`${who} ${what}: ${known.message}`, error, { reason: 'UPSTREAM_UNREACHABLE' });
+  }
   if (known instanceof DomainError || known instanceof AuthorizationNeeded) return known;
   return new RemoteFailedError(`${who} ${causeOf(error)}`, error);
 }
