@@ -82,7 +82,7 @@ test('a webhook that stopped is announced, with the answer, and goes on when it 
   await page.getByText('A webhook was disabled').waitFor();
   await page.getByText('it answered 410').waitFor();
   await page.getByRole('link', { name: receiver.url }).click();
-  await page.getByText('A webhook was disabled').waitFor();
+  await page.getByText('The webhook was disabled').waitFor();
   await log(page).locator('summary').click();
   await page.getByText('<b>moved away</b>').waitFor();
   receiver.answer = (_, response) => response.writeHead(204).end();
