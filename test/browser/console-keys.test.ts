@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import { isGood, startSite, VIEWS } from '../support/processes/browser.ts';
 
 /** API keys are created in the console with the scopes and the expiry that they need. */
 
@@ -10,12 +10,6 @@ const DAY_MS = 86_400_000;
 
 const dialog = (page: Page) => page.getByRole('dialog');
 const scope = (page: Page, name: string) => dialog(page).getByRole('checkbox', { name });
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  const findings = await accessibilityFindings(page);
-  expect([name, findings, await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 async function openForm(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'New API key' }).click();

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import { isGood, startSite, VIEWS } from '../support/processes/browser.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
 /** The profile, the account and the organizations of a person in the console. */
@@ -10,12 +10,6 @@ const site = await startSite({ USER_DELETION_DELAY: '3600' });
 const dialog = (page: Page) => page.getByRole('dialog');
 const deletions = (page: Page) => page.getByRole('table', { name: 'Deletions' }).locator('tbody').getByRole('row');
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, level: 1 });
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  const findings = await accessibilityFindings(page);
-  expect([name, findings, await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 /** A person whose key acts in all their organizations. */
 async function createPerson() {

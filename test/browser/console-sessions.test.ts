@@ -1,26 +1,13 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-  openActions,
-  openDetails,
-} from '../support/processes/browser.ts';
+import { isGood, openActions, openDetails, startSite, VIEWS } from '../support/processes/browser.ts';
 
 /** Sessions are created and changed in forms, on the list and on the page of a session. */
 
 const site = await startSite();
 const { key } = await site.createKey();
 const dialog = (page: Page) => page.getByRole('dialog');
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 test.each(VIEWS)(
   '%s: a session is created, changed and moved to other states, and its page shows it at once',

@@ -3,16 +3,11 @@ import { expect, test } from 'vitest';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { createWebhook, deliver } from '../support/fixtures/webhooks.ts';
 import { WebhookReceiver } from '../support/peers/webhook-receiver.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import { isGood, startSite, VIEWS } from '../support/processes/browser.ts';
 
 /** Webhooks are created, tried and repaired in the console. */
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 const dialog = (page: Page) => page.getByRole('dialog');
 const log = (page: Page) => page.getByRole('table', { name: 'Deliveries' }).getByRole('row');

@@ -1,13 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createSession } from '../support/fixtures/sessions.ts';
-import {
-  accessibilityFindings,
-  openActions,
-  overflowOf,
-  saveScreenshot,
-  startSite,
-} from '../support/processes/browser.ts';
+import { isGood, openActions, startSite } from '../support/processes/browser.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
 /** What administrators hand out, erase and redact. */
@@ -17,11 +11,6 @@ const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
 const dialog = (page: Page) => page.getByRole('dialog');
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const isBlocked = (page: Page, name: string) => button(page, name).getAttribute('aria-disabled');
-
-async function isGood(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
-}
 
 const titleOf = async (key: string, id: string) => {
   const { status, body } = await site.rest<{ title: string }>('GET', `/v1/sessions/${id}`, { key });

@@ -81,14 +81,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-/** Drops the databases whose names begin with this one. */
-async function dropDatabases(serverUrl: string, prefix: string): Promise<void> {
+/** Drops the template and the databases that were copied from it. */
+async function dropDatabases(serverUrl: string, template: string): Promise<void> {
   const client = new pg.Client(serverUrl);
   await client.connect();
   try {
     const { rows } = await client.query<{ datname: string }>(
-      'select datname from pg_database where starts_with(datname, $1)',
-      [prefix],
+      `select datname from pg_database where datname = $1 or starts_with(datname, $1 || '_')`,
+      [template],
     );
     for (const { datname } of rows) await client.query(`drop database ${datname} with (force)`);
   } finally {

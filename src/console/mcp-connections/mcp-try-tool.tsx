@@ -57,7 +57,7 @@ export function TryTool({ server, tool, onClose }: TryToolProps) {
 function ArgumentField({ argument }: { readonly argument: Argument }) {
   const { field, name, kind, isRequired, help, choices } = argument;
   if (kind === 'boolean' && isRequired) return <CheckField name={field} label={name} help={help} />;
-  if (choices) return <SelectField name={field} label={name} help={help} choices={choices} isOptional={!isRequired} />;
+  if (choices) return <SelectField name={field} label={name} help={help} choices={choices} isRequired={isRequired} />;
   const isJson = kind === 'json';
   return (
     <TextField

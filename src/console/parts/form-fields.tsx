@@ -162,16 +162,16 @@ export function ConfirmField({ name, words = 'Type', text }: ConfirmFieldProps) 
 
 interface SelectFieldProps extends FieldProps {
   readonly choices: readonly (readonly [value: string, name: string])[];
-  readonly isOptional?: boolean;
+  readonly isRequired?: boolean;
 }
 
-export function SelectField({ name, label, help, choices, isOptional = false }: SelectFieldProps) {
+export function SelectField({ name, label, help, choices, isRequired = true }: SelectFieldProps) {
   const [{ value, set, ...rest }, below] = useField<string>(name, help);
   return (
     <div class="field">
       <label for={rest.id}>
         {label}
-        {isOptional && <span class="soft"> (optional)</span>}
+        {!isRequired && <span class="soft"> (optional)</span>}
       </label>
       <select {...rest} value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
         {choices.map(([each, shown]) => (

@@ -55,7 +55,7 @@ const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> 
 
 interface NoticeProps {
   readonly webhooks: readonly Webhook[];
-  /** Whether it stands on the page of the webhook. */
+  /** Whether the notice is on the page of that one webhook. */
   readonly isOne?: boolean;
 }
 
@@ -103,7 +103,7 @@ export function WebhooksPage() {
       <td class="second minor" title={typesOf(webhook)}>
         {typesOf(webhook)}
       </td>
-      <td class="second" title={webhook.disabledReason ? REASONS[webhook.disabledReason] : undefined}>
+      <td class="second">
         <WebhookState webhook={webhook} />
       </td>
     </tr>
