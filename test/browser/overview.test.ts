@@ -289,3 +289,18 @@ test('cost and tokens are beside those of the period before, which has as many d
   }
   expect(problems).toEqual([]);
 });
+
+test('who has used nothing sees no empty plot of costs, and whose costs are meant', async () => {
+  const { data } = await site.graphql<{ viewer: { organization: { slug: string } } }>(
+    key,
+    '{ viewer { organization { slug } } }',
+  );
+  const member = await site.createKey({ organization: data?.viewer.organization.slug ?? '', role: 'member' });
+  const { page, problems } = await site.open('/overview', { key: member.key });
+  await page.getByText('Nothing was used in this period.').waitFor();
+  await page.getByRole('heading', { name: 'Sessions by day and state' }).waitFor();
+  expect(await page.getByRole('heading', { name: 'Cost by day' }).count()).toBe(0);
+  const cost = page.locator('.tiles > div').filter({ has: page.getByText('Cost', { exact: true }) });
+  expect(await cost.locator('dd').allTextContents()).toEqual(['–', 'of your sessions']);
+  expect(problems).toEqual([]);
+});

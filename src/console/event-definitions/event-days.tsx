@@ -1,4 +1,5 @@
-import { countOf, countTick } from '../parts/amounts.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { countOf, countTick, wholePercents } from '../parts/amounts.ts';
 import { type Bar, BarPlot, Share, dayName } from '../parts/bar-plot.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import type { Answers } from '../generated/operation-types.ts';
@@ -86,11 +87,18 @@ function EventValues({
   const from = `${occurrencesPerDay?.[0]?.day ?? '2000-01-01'}T00:00:00Z`;
   const options = property.options.filter(({ hidden }) => !hidden).slice(0, MAX_VALUES);
   const total = (occurrencesPerDay ?? []).reduce((sum, { count }) => sum + count, 0);
-  const row = ({ value, label }: (typeof options)[number]) => (
+  const [counts, setCounts] = useState<Readonly<Record<string, number>>>({});
+  const percents = wholePercents(
+    options.map(({ value }) => counts[value] ?? 0),
+    total,
+  );
+  const row = ({ value, label }: (typeof options)[number], index: number) => (
     <ValueRow
       key={value}
       label={label}
       total={total}
+      percent={percents[index] ?? 0}
+      onCount={(count) => setCounts((before) => ({ ...before, [value]: count }))}
       href={occurrencesOf(definition, { property: property.name, value, from: from.slice(0, 10) })}
       variables={{ name, from, property: property.name, value }}
     />
@@ -121,6 +129,8 @@ function EventValues({
 interface ValueProps {
   readonly label: string;
   readonly total: number;
+  readonly percent: number;
+  readonly onCount: (count: number) => void;
   /** The list of these occurrences. */
   readonly href: string;
   readonly variables: {
@@ -131,10 +141,12 @@ interface ValueProps {
   };
 }
 
-function ValueRow({ label, total, href, variables }: ValueProps) {
+function ValueRow({ label, total, percent, onCount, href, variables }: ValueProps) {
   const { data } = useQuery('EventValueCount', variables);
   const count = data?.eventDefinition?.occurrences.totalCount;
-  const percent = total > 0 ? Math.round((100 * (count ?? 0)) / total) : 0;
+  useEffect(() => {
+    if (count !== undefined) onCount(count);
+  }, [count]);
   return (
     <tr>
       <td class="wide" data-column="Value">

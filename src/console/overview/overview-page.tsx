@@ -104,7 +104,7 @@ function Content({ organization, days, earlier, from, until, since, end }: Conte
   const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
   return (
     <>
-      <Figures organization={organization} range={range} earlier={earlier} others={needs.count} />
+      <Figures organization={organization} range={range} earlier={earlier} own={own} others={needs.count} />
       <Work organization={organization} from={from} needs={needs} />
       {isEmpty ? (
         <Empty>
@@ -137,15 +137,18 @@ interface FiguresProps {
   /** The words for the period before. */
   readonly earlier: string;
   readonly range: Range;
+  /** The filter of the sessions of the caller, if costs are those of them. */
+  readonly own: Readonly<Record<string, string>>;
   /** What else needs a person. */
   readonly others: number;
 }
 
 /** The numbers of the period, each with the list behind it; what was used, beside what was used in the period before. */
-function Figures({ organization, range, earlier: words, others }: FiguresProps) {
+function Figures({ organization, range, earlier: words, own, others }: FiguresProps) {
   const { days: created, usage, earlier, running, failed } = organization;
   const failures = failed?.totalCount ?? 0;
-  const before = (amount: string) => (amount === '–' ? '' : `${amount} in ${words}`);
+  const whose = 'creator' in own ? 'of your sessions' : '';
+  const before = (amount: string) => (amount === '–' ? whose : `${amount} in ${words}`);
   const tiles = [
     ['Sessions', countOf(sumOf(created ?? [], 'sessions')), sessionsOf({ ...range }), 'created'],
     ['Cost', costOf(usage?.totals.costUsd), '#by', before(costOf(earlier?.totals.costUsd))],
@@ -268,6 +271,8 @@ const STATE_PARTS = STATES.map(([, state, tone]) => [wordsOf(state), tone] as co
 /** The costs of each day of recording. A day leads to the sessions that were created until then and recorded since. */
 function CostPlot({ organization, days, own }: PlotProps & { readonly own: Readonly<Record<string, string>> }) {
   const byDay = new Map((organization.usage?.rows ?? []).map((row) => [row.key, row]));
+  const { usage } = organization;
+  if (usage?.totals.costUsd == null && tokensIn(usage?.totals) === '–') return null;
   const bars = days.map((day): Bar => {
     const { costUsd = null, inputTokens = null, outputTokens = null } = byDay.get(day) ?? {};
     const href = sessionsOf({ to: day, seen: day, ...own });
@@ -288,7 +293,7 @@ function CostPlot({ organization, days, own }: PlotProps & { readonly own: Reado
         bars={bars}
         parts={COST}
         format={shortCost}
-        summary={`${costOf(organization.usage?.totals.costUsd)} in ${counted(days.length, 'day')}. A day leads to the sessions that were open on it.`}
+        summary={`${costOf(usage?.totals.costUsd)} in ${counted(days.length, 'day')}. A day leads to the sessions that were open on it.`}
         head={['Day', 'Cost', 'Tokens in', 'Tokens out']}
       />
     </section>

@@ -107,7 +107,9 @@ function UsageRows({ from, until, since, end, own, groupBy, name }: GroupProps) 
   return (
     <>
       <Faults faults={faults} /> {isLoading && rows.length === 0 && <Loading />}
-      {rows.length > 0 && table}
+      {rows.length > 0
+        ? table
+        : !isLoading && faults.length === 0 && <p class="soft">Nothing was used in this period.</p>}
     </>
   );
 }

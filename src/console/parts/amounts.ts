@@ -34,3 +34,12 @@ export function durationOf(ms: number): string {
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
+
+/** Percents of a total that add up to at most 100: what rounding down leaves goes to the largest remainders. */
+export function wholePercents(counts: readonly number[], total: number): number[] {
+  const shares = counts.map((count) => (total > 0 ? (100 * count) / total : 0));
+  const left = Math.round(shares.reduce((sum, share) => sum + (share % 1), 0));
+  const byRemainder = [...shares.keys()].toSorted((a, b) => ((shares[b] ?? 0) % 1) - ((shares[a] ?? 0) % 1));
+  const ups = new Set(byRemainder.slice(0, left));
+  return shares.map((share, index) => Math.floor(share) + (ups.has(index) ? 1 : 0));
+}

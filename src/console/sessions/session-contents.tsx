@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { counted } from '../parts/amounts.ts';
-import type { Entry, Outline } from './session-outline.ts';
+import { type Entry, type Outline, nameOf } from './session-outline.ts';
 import { useVisibleEvent } from './visible-event.ts';
 
 /** The turns and subagents of a session, each with a link to its event and what happened in it. */
@@ -51,11 +51,11 @@ function Entries({ sessionId, outline }: Omit<ContentsProps, 'turns'>) {
   return (
     <nav aria-label="Outline">
       <ol>
-        {rows.map(({ entry: { kind, text }, id, happened }, index) => (
-          <li key={id} class={kind.toLowerCase()}>
+        {rows.map(({ entry, id, happened }, index) => (
+          <li key={id} class={entry.kind.toLowerCase()}>
             <a href={`/sessions/${sessionId}#event-${id}`} aria-current={index === current ? 'location' : undefined}>
-              <span class="kind">{kind === 'TURN' ? 'User' : 'Subagent'}</span>{' '}
-              <span class="entry-text">{text || 'without a text'}</span>
+              <span class="kind">{entry.kind === 'TURN' ? 'User' : 'Subagent'}</span>{' '}
+              <span class="entry-text">{nameOf(entry)}</span>
             </a>
             <span class="soft">{happened}</span>
           </li>

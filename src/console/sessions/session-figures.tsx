@@ -4,7 +4,7 @@ import { durationOf } from '../parts/amounts.ts';
 import { type Bar, BarPlot } from '../parts/bar-plot.tsx';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading } from '../parts/parts.tsx';
-import type { Entry, Mark, Outline, Tool } from './session-outline.ts';
+import { type Entry, type Mark, type Outline, type Tool, nameOf } from './session-outline.ts';
 import { type Column, columnsOf } from './session-strip.tsx';
 
 /** The figures of a session: its tools as bars, and how cost and tokens grew. */
@@ -108,10 +108,10 @@ function Subagents({ sessionId, entries }: SubagentsProps) {
       <h2>Subagents</h2>
       <p class="soft">The time of a subagent is from the call that started it to its result, or to its last event.</p>
       <FigureTable label="Subagents" head={['Subagent', 'Time', 'Calls', 'Errors']}>
-        {shown.map(({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) => (
+        {shown.map(({ eventId, createdAt, endedAt, toolCalls, failures, failureId, ...entry }) => (
           <tr key={eventId}>
             <th scope="row">
-              <a href={`/sessions/${sessionId}#event-${eventId}`}>{text || 'without a text'}</a>
+              <a href={`/sessions/${sessionId}#event-${eventId}`}>{nameOf(entry)}</a>
             </th>
             <td class="number">{durationOf(Date.parse(endedAt) - Date.parse(createdAt))}</td>
             <td class="number">{COUNT.format(toolCalls)}</td>

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { counted } from '../parts/amounts.ts';
 import { happenedIn } from './session-contents.tsx';
-import type { Entry, Outline } from './session-outline.ts';
+import { type Entry, type Outline, nameOf } from './session-outline.ts';
 import { type Column, WIDTH, columnsOf } from './session-strip.tsx';
 
 /** The subagents of a session under its strip, with the same time to the right: when each began and ended. A click goes to its first event. */
@@ -100,8 +100,6 @@ function Row({ sessionId, columns, lane: { entry, parent, depth } }: RowProps) {
 }
 
 const MAX_DEPTH = 4;
-
-const nameOf = ({ text }: Entry) => text || 'Subagent';
 
 const columnAt = (columns: readonly Column[], eventId: string | number): Column | undefined =>
   columns.findLast(({ id }) => id <= Number(eventId));

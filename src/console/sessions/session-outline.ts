@@ -15,6 +15,10 @@ export type Outline = Pick<Part, 'marks' | 'entries' | 'tools' | 'models'> & {
   readonly isComplete: boolean;
 };
 
+/** Its text, else the id of the subagent. */
+export const nameOf = ({ text, subagentId }: Pick<Entry, 'text' | 'subagentId'>): string =>
+  text || subagentId || 'Message without a text';
+
 const NOTHING: Outline = { marks: [], entries: [], tools: [], models: [], lastId: 0, isComplete: false };
 
 export interface OutlineReader {
