@@ -32,9 +32,10 @@ async function recorded(title: string, count: number): Promise<string> {
   return id;
 }
 
-test.each(VIEWS)('%s: a session is deleted with its counts, and the list no longer has it', async (name, view) => {
+test.each(VIEWS)('%s: a session is deleted with its counts, and the list, with its filter, no longer has it', async (name, view) => {
   const id = await recorded(`Small ${name}`, 2);
-  const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
+  const { page, problems } = await site.open('/sessions?title=Small', { ...view, key });
+  await page.getByRole('link', { name: `Small ${name}` }).click();
   await openActions(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
@@ -52,6 +53,7 @@ test.each(VIEWS)('%s: a session is deleted with its counts, and the list no long
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
   await expect.poll(() => titles(page)).not.toContain(`Small ${name}`);
+  expect(new URL(page.url()).search).toBe('?title=Small');
   expect((await site.rest('GET', `/v1/sessions/${id}`, { key })).status).toBe(404);
   expect(problems).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { CheckField, SelectField, TextField, ConfirmField } from '../parts/form-
 import type { DialogProps } from '../parts/form-button.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { useQuery } from '../parts/hooks.ts';
-import { goTo } from '../parts/navigation.ts';
+import { goTo, goToList } from '../parts/navigation.ts';
 import { confirmDone, finish } from '../parts/notices.tsx';
 import type { Answers, Variables } from '../generated/operation-types.ts';
 import { Counts, Faults, Loading, wordsOf } from '../parts/parts.tsx';
@@ -186,7 +186,7 @@ export function DeleteDefinition({ definition: { name, label }, onClose }: Defin
     onDone: () => {
       onClose();
       confirmDone(`The event definition “${label}” was deleted.`);
-      goTo('/event-definitions');
+      goToList('/event-definitions');
     },
   });
   return (

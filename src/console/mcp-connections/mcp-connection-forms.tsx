@@ -2,7 +2,7 @@ import { run } from '../parts/api.ts';
 import { CheckField, SelectField, TextField, ConfirmField } from '../parts/form-fields.tsx';
 import type { DialogProps } from '../parts/form-button.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
-import { goTo } from '../parts/navigation.ts';
+import { goTo, goToList } from '../parts/navigation.ts';
 import { confirmDone, finish } from '../parts/notices.tsx';
 import type { Connection } from './mcp-connection-types.ts';
 import type { Variables } from '../generated/operation-types.ts';
@@ -320,7 +320,7 @@ export function DeleteConnection({ server, onClose }: ConnectionProps) {
     onDone: () => {
       onClose();
       confirmDone(`The MCP connection “${server.name}” was deleted.`);
-      goTo('/mcp-connections');
+      goToList('/mcp-connections');
     },
   });
   return (

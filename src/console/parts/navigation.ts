@@ -1,8 +1,11 @@
 import { withOrganization } from './address.ts';
-import { visit } from './visits.ts';
+import { latestOf, visit } from './visits.ts';
 
 /** Opens a page of the console without loading the console again. */
 export const goTo = (path: string): void => visit(withOrganization(path));
+
+/** Opens a list with the filters that it had last. */
+export const goToList = (path: string): void => visit(latestOf(path) ?? withOrganization(path));
 
 /** The list of sessions behind a number. The days of the overview are in UTC, those of the list in the time zone of the reader. */
 export function sessionsOf(filter: Readonly<Record<string, string>>): string {

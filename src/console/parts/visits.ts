@@ -5,6 +5,8 @@
 
 interface Visit {
   readonly answers: Map<string, unknown>;
+  /** Empty until the page is left. */
+  address: string;
   scroll: number;
   /** The address of the link that had the focus; undefined until the page is left. */
   focus: string | null | undefined;
@@ -20,7 +22,7 @@ const newState = () => ({ visit: String(performance.timeOrigin + performance.now
 
 function currentVisit(): Visit {
   const id = idOf(history.state) ?? '';
-  const found: Visit = visits.get(id) ?? { answers: new Map(), scroll: 0, focus: undefined };
+  const found: Visit = visits.get(id) ?? { answers: new Map(), address: '', scroll: 0, focus: undefined };
   // The latest one is the last.
   visits.delete(id);
   visits.set(id, found);
@@ -34,6 +36,7 @@ if (idOf(history.state) === undefined) history.replaceState(newState(), '');
 let current = currentVisit();
 
 function leave(): void {
+  current.address = location.href;
   current.scroll = scrollY;
   current.focus = document.activeElement?.getAttribute('href') ?? null;
 }
@@ -54,6 +57,12 @@ export function visit(address: string | URL): void {
   // For filters, if it is the same page.
   dispatchEvent(new PopStateEvent('popstate'));
   scrollTo(0, 0);
+}
+
+/** The latest address with this path, and the filters that it had. */
+export function latestOf(path: string): string | undefined {
+  leave();
+  return [...visits.values()].map(({ address }) => address).findLast((at) => URL.parse(at)?.pathname === path);
 }
 
 /** What the page had loaded under a name when it was left; undefined if it is open for the first time. */

@@ -5,7 +5,7 @@ import { FormDialog, useForm } from '../parts/form.tsx';
 import { HoldWords } from './hold-words.tsx';
 import { useQuery } from '../parts/hooks.ts';
 import { visibleText } from '../parts/markup.ts';
-import { goTo } from '../parts/navigation.ts';
+import { goToList } from '../parts/navigation.ts';
 import { confirmDone, finish } from '../parts/notices.tsx';
 import { Counts, Faults, Loading } from '../parts/parts.tsx';
 
@@ -35,7 +35,7 @@ export function DeleteSession({ id, onClose }: SessionProps) {
     },
     onDone: () => {
       onClose();
-      goTo('/sessions');
+      goToList('/sessions');
       confirmDone('The session was deleted.');
     },
   });

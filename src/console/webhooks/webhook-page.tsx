@@ -4,7 +4,7 @@ import { type Bar, BarPlot } from '../parts/bar-plot.tsx';
 import { CheckField, useFilter } from '../parts/filters.tsx';
 import { FormButton } from '../parts/form-button.tsx';
 import { type Pages, mutate, refusalOf, useFollowing, usePages, useQuery } from '../parts/hooks.ts';
-import { goTo } from '../parts/navigation.ts';
+import { goToList } from '../parts/navigation.ts';
 import { confirmDone } from '../parts/notices.tsx';
 import type { Answers } from '../generated/operation-types.ts';
 import {
@@ -122,7 +122,7 @@ function Actions({ webhook, onDone, onSecret }: ActionsProps) {
     const refusal = refusalOf(data?.deleteWebhook, faults);
     if (refusal === undefined) {
       confirmDone('The webhook was deleted.');
-      goTo('/webhooks');
+      goToList('/webhooks');
     }
     return refusal;
   };
