@@ -1,4 +1,4 @@
-import { nearestName } from './text/nearest-name.ts';
+import { suggestion } from './text/suggestion.ts';
 
 /** Beginnings of names that only settings of the gateway have. */
 const PREFIXES = ['DATABASE_', 'ENCRYPTION_', 'OAUTH_', 'OIDC_', 'PERSISTED_OPERATIONS', 'RATE_LIMIT', 'RETENTION_'];
@@ -16,11 +16,11 @@ export const misspelledVariables = (
   Object.keys(env)
     .filter((name) => env[name] && !known.includes(name) && !OF_SERVICES.test(name))
     .flatMap((name) => {
-      const nearest = nearestName(
+      const meant = suggestion(
         name,
         known.filter((each) => each.includes('_')),
       );
-      if (nearest !== undefined) return [`${name}: is not a setting; did you mean ${nearest}?`];
+      if (meant) return [`${name}: is not a setting${meant}`];
       const isOurs = PREFIXES.some((prefix) => name.startsWith(prefix));
       return isOurs ? [`${name}: is not a setting; docs/configuration.md lists them`] : [];
     });

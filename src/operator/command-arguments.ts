@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { nearestName } from '../core/text/nearest-name.ts';
+import { suggestion } from '../core/text/suggestion.ts';
 
 /** A mistake of the operator. The command line prints only its message, without a stack. */
 export class UsageError extends Error {}
@@ -94,9 +94,7 @@ function strictly<Result>(run: () => Result, known: readonly string[]): Result {
     return run();
   } catch (error) {
     const message = (error instanceof Error ? error.message : String(error)).split('. ')[0] ?? '';
-    const nearest = nearestName(/^Unknown option '--([^']*)'/.exec(message)?.[1] ?? '', known);
-    throw new UsageError(nearest === undefined ? message : `${message}; did you mean '--${nearest}'?`, {
-      cause: error,
-    });
+    const name = /^Unknown option '--([^']*)'/.exec(message)?.[1] ?? '';
+    throw new UsageError(message + suggestion(name, known, (nearest) => `'--${nearest}'`), { cause: error });
   }
 }

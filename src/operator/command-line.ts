@@ -1,5 +1,5 @@
 import { largest } from '../core/arrays.ts';
-import { nearestName } from '../core/text/nearest-name.ts';
+import { suggestion } from '../core/text/suggestion.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS, type Command, type CommandName } from './command.ts';
 
@@ -27,10 +27,8 @@ export function parseCommandLine(args: readonly string[]): Command | Help {
   return { name, ...COMMANDS[name].parse(args.slice(name.split(' ').length)) } as Command;
 }
 
-function unknown(name: string): string {
-  const nearest = nearestName(name, Object.keys(COMMANDS));
-  return `unknown command '${name}'; ${nearest === undefined ? '' : `did you mean '${nearest}'? `}--help lists them`;
-}
+const unknown = (name: string) =>
+  `unknown command '${name}'${suggestion(name, Object.keys(COMMANDS), (nearest) => `'${nearest}'`) || ';'} --help lists them`;
 
 const isCommandName = (text: string): text is CommandName => Object.hasOwn(COMMANDS, text);
 

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeBlocks } from '../support/documents.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { processesOf } from '../support/processes/embedded-postgres.ts';
 import { call, endProcesses, start, temporaryDirectory, whenReady } from '../support/processes/process.ts';
@@ -55,16 +56,11 @@ async function serve(command: string) {
   return { ...gateway, stop };
 }
 
-const blocksOf = (page: string) =>
-  [...page.matchAll(/^```(\w*)\n(.*?)^```$/gms)].flatMap(([, language = '', block = '']) =>
-    ['', 'sh'].includes(language) ? [block] : [],
-  );
-
 /** The commands of all pages that run `node`, `npm` or a file of the repository, without their comments. */
 async function commands(): Promise<string[]> {
   const pages = globSync(['*.md', 'docs/**/*.md', 'test/bench/*.md'], { cwd: checkout });
-  const texts = await Promise.all(pages.toSorted().map((page) => readFile(join(checkout, page), 'utf8')));
-  const lines = texts.flatMap(blocksOf).flatMap((block) => block.split('\n'));
+  const blocks = await Promise.all(pages.toSorted().map((page) => codeBlocks(page, '', 'sh')));
+  const lines = blocks.flat().flatMap((block) => block.split('\n'));
   return [...new Set(lines.map((line) => line.replace(/\s+#.*/, '').trim()))].filter((line) =>
     /^(?:[A-Z_]+=\S+ )*(?:npm|npx|node|node_modules\/|bin\/)\S* /.test(line),
   );
@@ -72,12 +68,12 @@ async function commands(): Promise<string[]> {
 
 test('the blocks of the first minutes in their order, and then each command of the other pages', async () => {
   const { url, key, stop } = await serve('npm start');
-  const page = await readFile(join(checkout, 'docs/first-minutes.md'), 'utf8');
+  const blocks = await codeBlocks('docs/first-minutes.md', '', 'sh');
   const local = (text: string) => text.replaceAll('http://127.0.0.1:4000', url).replace('wgk_…', key);
   // Following ends only with the session, so for it each request has a time.
   const script = [
     'curl() { command curl --max-time 10 --fail-with-body "$@"; }',
-    ...blocksOf(page).flatMap((block) => [local(block), String.raw`printf '\nended: %s\n' $?`]),
+    ...blocks.flatMap((block) => [local(block), String.raw`printf '\nended: %s\n' $?`]),
   ];
   const first = shell(script.join('\n'));
   first.child.stdin.end();
@@ -96,7 +92,7 @@ test('the blocks of the first minutes in their order, and then each command of t
   // Node.js 20 does not read TypeScript.
   expect(all.filter((command) => /^node \S+\.ts/.test(command))).toEqual([]);
   for (const command of all) {
-    if (ELSEWHERE.some(([pattern]) => pattern.test(command)) || page.includes(command)) continue;
+    if (ELSEWHERE.some(([pattern]) => pattern.test(command)) || blocks.join('').includes(command)) continue;
     if (command.endsWith('npm start')) {
       starts.push(command);
       continue;

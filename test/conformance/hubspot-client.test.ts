@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { Client } from '@hubspot/api-client';
 import { beforeAll, expect, test } from 'vitest';
+import { codeBlocks } from '../support/documents.ts';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { generatedFolder } from './helpers/apps.ts';
@@ -220,8 +221,7 @@ test('typed methods send one occurrence or many, and read them and their types',
 });
 
 test('the code of docs/clients-events.md works as documented', async () => {
-  const page = await readFile(new URL('../../docs/clients-events.md', import.meta.url), 'utf8');
-  const code = [...page.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
+  const code = await codeBlocks('docs/clients-events.md', 'js');
   expect(code).toHaveLength(6);
   const file = `${await generatedFolder('custom-events')}/custom-events.mjs`;
   await writeFile(file, code.join('\n'));

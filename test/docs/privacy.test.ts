@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { codeBlocks } from '../support/documents.ts';
 import { define, send, stored } from '../support/fixtures/event-occurrences.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
@@ -21,8 +22,7 @@ const TEXT = 'correct horse battery staple';
 
 /** The blocks of commands; the first sets the variables. */
 async function blocksOf(settings: string): Promise<readonly [string, ...string[]]> {
-  const page = await readFile(new URL('../../docs/privacy.md', import.meta.url), 'utf8');
-  const [first = '', ...others] = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  const [first = '', ...others] = await codeBlocks('docs/privacy.md', 'sh');
   expect(first).toContain(SETTINGS);
   return [first.replace(SETTINGS, settings), ...others];
 }

@@ -1,7 +1,8 @@
-import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type FormatName } from '../../src/domains/session-events/formats/names.ts';
+import { codeBlocks } from '../support/documents.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
@@ -47,9 +48,7 @@ async function agents(): Promise<string> {
 }
 
 test('the commands of the page record each agent, with a key that can do nothing else', async () => {
-  const page = await readFile(new URL('../../docs/record-a-session.md', import.meta.url), 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
-  const script = blocks
+  const script = (await codeBlocks('docs/record-a-session.md', 'sh'))
     .join('\n')
     .replace('GATEWAY=http://127.0.0.1:4000 KEY=wgk_…', `GATEWAY=${gateway.url} KEY=${runner}`);
   expect(script).toContain(runner);

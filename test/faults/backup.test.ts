@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { codeBlocks } from '../support/documents.ts';
 import { type Send, startWriting } from '../support/oracles/ledger.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
@@ -12,7 +12,6 @@ import {
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
-import { checkout } from '../support/processes/programs.ts';
 import {
   SYSTEM_BIN,
   type SystemPostgres,
@@ -34,9 +33,8 @@ afterAll(() => Promise.all(servers.map((server) => server.close())));
 
 /** The shell block of the guide that begins with a comment. */
 async function commandsOf(title: string): Promise<string> {
-  const guide = await readFile(join(checkout, 'docs/operations.md'), 'utf8');
-  const block = [...guide.matchAll(/```sh\n([^]*?)```/g)].map(([, text = '']) => text);
-  const found = block.find((text) => text.startsWith(`# ${title}`));
+  const blocks = await codeBlocks('docs/operations.md', 'sh');
+  const found = blocks.find((text) => text.startsWith(`# ${title}`));
   if (!found) throw new Error(`docs/operations.md has no commands for: ${title}`);
   return found;
 }

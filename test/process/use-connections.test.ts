@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { codeBlocks } from '../support/documents.ts';
 import { freePort } from '../support/processes/ports.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 import { GATEWAY, NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
@@ -23,8 +24,7 @@ await client.close();
 
 test('the commands lead from an empty workspace to agents that use two servers, and print what the page says', async () => {
   const page = await readFile(join(checkout, 'docs/mcp.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
-  const [startGateway = '', startServers = '', ...commands] = blocks;
+  const [startGateway = '', startServers = '', ...commands] = await codeBlocks('docs/mcp.md', 'sh');
   const [ISSUES_PORT, WIKI_PORT] = [String(await freePort()), String(await freePort())];
   const env = { DATA_DIR: join(await temporaryDirectory(), 'data'), PORT: '0' };
 

@@ -155,7 +155,7 @@ export function Filters({ children, folds = false, label }: FiltersProps) {
       {children}
       {folds && (
         <button type="button" class="button small plain unfold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'Fewer filters' : 'Filters'}
+          {isOpen ? 'Hide filters' : 'Filters'}
         </button>
       )}
     </form>

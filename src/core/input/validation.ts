@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isExactNumber } from '../text/exact-json.ts';
 import { type Message, counted, inRest } from '../text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
-import { nearestName } from '../text/nearest-name.ts';
+import { suggestion } from '../text/suggestion.ts';
 import { WORK } from '../work-budget.ts';
 import { widthFault } from './shape-bounds.ts';
 
@@ -195,11 +195,10 @@ export function meantBy(
   key: string,
   { shape, input = {} }: { readonly shape?: unknown; readonly input?: unknown },
 ): string {
-  const nearest = nearestName(
+  return suggestion(
     key,
     Object.keys(shape ?? {}).filter((name) => !Object.hasOwn(input ?? {}, name)),
   );
-  return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
 /** The broken rule with its bound. */

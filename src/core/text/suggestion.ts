@@ -1,13 +1,20 @@
 const MAX_DISTANCE = 2;
 
-/** The known name that a misspelled one means, if one differs in at most two characters and less than half of them; case is ignored. */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
+/**
+ * The end of a message about an unknown name: the known one that it means, if one differs in at most two characters and less than half of
+ * them; case is ignored. Empty if none does. @param shown how the known one is written
+ */
+export function suggestion(
+  name: string,
+  known: readonly string[],
+  shown = (nearest: string): string => nearest,
+): string {
   const [nearest] = known
     .filter((each) => Math.abs(each.length - name.length) <= MAX_DISTANCE)
     .map((each) => ({ each, distance: distanceOf(each.toLowerCase(), name.toLowerCase()) }))
     .filter(({ distance }) => distance <= MAX_DISTANCE && distance < name.length / 2)
     .toSorted((one, other) => one.distance - other.distance);
-  return nearest?.each;
+  return nearest ? `; did you mean ${shown(nearest.each)}?` : '';
 }
 
 /** The edit distance of Levenshtein. */
