@@ -1,18 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { commitOf } from '../../src/core/version.ts';
-
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'gateway-version-'));
-  onTestFinished(() => rm(path, { recursive: true }));
-  return path;
-}
+import { temporaryFolder } from '../support/fixtures/temporary-folder.ts';
 
 test('the build is the commit of a checkout: of a branch, packed, detached, and of a worktree', async () => {
-  const root = await folder();
+  const root = await temporaryFolder();
   const git = (...args: string[]) => execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim();
   const commit = (message: string) => {
     git('-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '--quiet', '--allow-empty', '-m', message);
@@ -23,7 +17,7 @@ test('the build is the commit of a checkout: of a branch, packed, detached, and 
   expect(commitOf(root)).toBe(first);
   git('pack-refs', '--all');
   expect(commitOf(root)).toBe(first);
-  const worktree = join(await folder(), 'beside');
+  const worktree = join(await temporaryFolder(), 'beside');
   git('worktree', 'add', '--quiet', worktree, '-b', 'beside');
   expect(commitOf(worktree)).toBe(first);
   const second = commit('second');
@@ -33,7 +27,7 @@ test('the build is the commit of a checkout: of a branch, packed, detached, and 
 });
 
 test('a folder without a checkout, or with an odd one, has no commit', async () => {
-  const root = await folder();
+  const root = await temporaryFolder();
   expect(commitOf(root)).toBeUndefined();
   await writeFile(join(root, '.git'), 'nonsense');
   expect(commitOf(root)).toBeUndefined();

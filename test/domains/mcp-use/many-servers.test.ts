@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { CALLS_OF_PERSON } from '../../../src/core/pools.ts';
 import { type UseFixture, postTo, responseIn, startUseFixture, toolCall } from '../../support/fixtures/mcp-use.ts';
 import { type ListingServer, listingServer, tool } from '../../support/peers/listing-server.ts';
@@ -11,7 +11,8 @@ let peer: Peer;
 /** By the path of the address. */
 let servers: Map<string, ListingServer>;
 beforeAll(async () => {
-  fixture = await startUseFixture({ timing: { upstreamListMs: 4_000, slotWaitMs: 100 } });
+  // A busy machine needs longer than the default for what servers send.
+  fixture = await startUseFixture({ timing: { upstreamListMs: 120_000, slotWaitMs: 100 } });
   peer = await startPeer((request, response) => servers.get(request.url ?? '')?.handler(request, response));
 });
 afterAll(async () => {
@@ -76,6 +77,12 @@ test('when all servers together send more than 8 MiB, those that have sent most 
 });
 
 test('servers that do not answer are named when the time of all is over, however many, and the others are there', async () => {
+  const patient = fixture;
+  fixture = await startUseFixture({ timing: { upstreamListMs: 4_000 } });
+  onTestFinished(async () => {
+    await fixture.stop();
+    fixture = patient;
+  });
   const silent = () => listingServer({ answer: ({ method }) => method === 'tools/list' });
   const hanging = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`a${index}`, silent()]));
   const { key } = await organizationWith({ ...hanging, z: listingServer() });

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { operationManifests } from '../../../src/domains/operation-manifests/module.ts';
@@ -14,6 +13,7 @@ import {
 import { startServedGateway } from '../../support/fixtures/served-gateway.ts';
 import { connectSocket } from '../../support/fixtures/websockets.ts';
 import { sampled } from '../../support/sample.ts';
+import { temporaryFolder } from '../../support/fixtures/temporary-folder.ts';
 
 const DAY_MS = 86_400_000;
 const ROLE = 'query Role { viewer { role } }';
@@ -276,8 +276,7 @@ test('a manifest is kept for 90 days after its last use, in whichever process th
 });
 
 test('where only trusted documents run, published ones do, by id and as text', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-manifests-'));
-  const file = join(folder, 'listed.graphql');
+  const file = join(await temporaryFolder(), 'listed.graphql');
   await writeFile(file, '{ __typename }');
   const only = await startTestGateway(
     { PERSISTED_OPERATIONS: file, PERSISTED_OPERATIONS_MODE: 'only' },
@@ -293,7 +292,6 @@ test('where only trusted documents run, published ones do, by id and as text', a
     expect(await run({ query: ROLE }, {}, await gateway.createKey(), only)).toEqual(refused);
   } finally {
     await only.close();
-    await rm(folder, { recursive: true });
   }
 });
 

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { issueKey } from '../../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { temporaryFolder } from '../../support/fixtures/temporary-folder.ts';
 import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
@@ -93,7 +93,7 @@ test('a call pays the cost of its document and counts as one request of the key'
 });
 
 test('a document that costs more than the budget is an error result that names the code', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  const folder = await temporaryFolder();
   const nested = 'sessions(first: 100) { nodes { events(first: 1000) { nodes { eventType } } } }';
   await writeFile(
     join(folder, 'all_events.graphql'),
@@ -113,7 +113,7 @@ test('a document that costs more than the budget is an error result that names t
 });
 
 test("an operator's documents are tools too; typed errors of their mutations are error results", async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  const folder = await temporaryFolder();
   await mkdir(join(folder, 'below'));
   await writeFile(join(folder, 'who.graphql'), '# Says who calls.\nquery who_am_i { viewer { user { email } } }');
   await writeFile(
@@ -146,7 +146,7 @@ test("an operator's documents are tools too; typed errors of their mutations are
 });
 
 test("an error result means that nothing was changed; what an operator's document did although a part failed is no error", async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  const folder = await temporaryFolder();
   const create = (title: string, selection: string) =>
     `createSession(input: { title: ${title} }) { ... on CreateSessionPayload { session { ${selection} } } }`;
   const documents = [
@@ -233,7 +233,7 @@ sampled(test, 3).each([
   ['the name of a built-in tool', '# A.\nquery list_sessions { viewer { id } }', 'another document has the tool'],
   ['the name of one that is off', '# A.\nquery create_session { viewer { id } }', 'another document has the tool'],
 ])('a document with %s stops the start and is named', async (_, text, reason) => {
-  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  const folder = await temporaryFolder();
   await writeFile(join(folder, 'a.graphql'), text);
   await expect(startTestGateway({ MCP_DOCUMENTS: folder })).rejects.toThrow(
     expect.objectContaining({
@@ -243,7 +243,7 @@ sampled(test, 3).each([
 });
 
 test('a folder that is missing or empty stops the start', async () => {
-  for (const folder of ['/nonexistent', await mkdtemp(join(tmpdir(), 'mcp-'))])
+  for (const folder of ['/nonexistent', await temporaryFolder()])
     await expect(startTestGateway({ MCP_DOCUMENTS: folder })).rejects.toThrow(/^MCP_DOCUMENTS: /);
 });
 

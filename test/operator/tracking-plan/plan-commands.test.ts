@@ -1,7 +1,7 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isPlanCommand } from '../../../src/operator/command.ts';
 import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runPlanCommand } from '../../../src/operator/tracking-plan/plan-commands.ts';
@@ -15,6 +15,7 @@ beforeAll(async () => {
   gateway = await startServedGateway();
   folder = await mkdtemp(join(tmpdir(), 'plans-'));
 });
+afterAll(() => rm(folder, { recursive: true }));
 
 /** Runs a command as the command line does, against a gateway on a port. Words that are objects or bytes become files. */
 async function planCommand(key: string, ...words: readonly (string | object)[]) {
