@@ -62,9 +62,15 @@ sys.path.insert(0, ${JSON.stringify(fileURLToPath(new URL('../../docs/examples/c
 from gateway import Gateway
 here = Gateway(${JSON.stringify(gateway.url)}, ${JSON.stringify(key)})
 try: Gateway(${JSON.stringify(gateway.url)}, "wgk_nothing").graphql("{ __typename }")
-except RuntimeError as error: refused = str(error)
+except RuntimeError as error: refused = [str(error)]
+try: list(here.events("nope"))
+except RuntimeError as error: refused.append(str(error))
 print(json.dumps([[s["title"] for s in here.sessions()], [e["id"] for e in here.events(${JSON.stringify(id)})], refused]))`;
   const { stdout, stderr, code } = await run(['python3', '-B', '-c', program], {});
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(JSON.parse(stdout)).toEqual([['From Python'], [1, 2, 3], 'missing or invalid API key']);
+  expect(JSON.parse(stdout)).toEqual([
+    ['From Python'],
+    [1, 2, 3],
+    ['missing or invalid API key', 'sessionId: must be a UUID'],
+  ]);
 });

@@ -37,15 +37,16 @@ export function watchSessions(client: Apollo, pageSize: number, onPage: (titles:
     if (dataState !== 'complete') return;
     onPage((data.viewer.organization?.sessions?.edges ?? []).map(({ node }) => (node as SessionRowFragment).title));
   });
+  const load = async (): Promise<boolean> => {
+    const page = watched.getCurrentResult().data?.viewer?.organization?.sessions?.pageInfo;
+    if (!page?.hasNextPage) return false;
+    await watched.fetchMore({ variables: { after: page.endCursor } });
+    return new Promise((resolve) => setTimeout(resolve, 0, true));
+  };
+  let loading: Promise<boolean> | undefined;
   return {
-    /** Resolves to false if there is no other page. */
-    async loadMore(): Promise<boolean> {
-      const { data } = watched.getCurrentResult();
-      const page = data?.viewer?.organization?.sessions?.pageInfo;
-      if (!page?.hasNextPage) return false;
-      await watched.fetchMore({ variables: { after: page.endCursor } });
-      return true;
-    },
+    /** Resolves when the next page is shown, to false if there is none. Calls at once load one page. */
+    loadMore: () => (loading ??= load().finally(() => (loading = undefined))),
     stop: () => subscription.unsubscribe(),
   };
 }

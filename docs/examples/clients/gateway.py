@@ -1,6 +1,7 @@
 """GraphQL and a live tail with nothing but Python's standard library (3.9 or later)."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 
@@ -46,7 +47,7 @@ class Gateway:
 
     def events(self, session_id: str):
         """The events of a session, each once, until it is finished. A lost connection continues after the last event."""
-        last = "0"
+        last, wait = "0", 1
         while True:
             headers = {**self.headers, "Accept": "text/event-stream", "Last-Event-ID": last}
             request = urllib.request.Request(f"{self.url}/v1/sessions/{session_id}/events", headers=headers)
@@ -62,10 +63,16 @@ class Gateway:
                             data += line[6:]
                         elif line == "" and name == "end":
                             return
+                        elif line == "" and name == "error":
+                            raise RuntimeError(data)
                         elif line == "" and data:
                             yield json.loads(data)
-                            name, data = "message", ""
-            except urllib.error.HTTPError:
-                raise
+                            name, data, wait = "message", "", 1
+            except urllib.error.HTTPError as error:
+                if error.code not in (429, 502, 503, 504):
+                    raise RuntimeError(json.load(error)["error"]) from error
+                wait = max(wait, int(error.headers.get("Retry-After", 0)))
             except OSError:
-                continue
+                pass
+            time.sleep(wait)
+            wait = min(2 * wait, 30)

@@ -25,7 +25,8 @@ async function readParams(request: HttpRequest): Promise<GraphQLParams> {
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {
-    const message = `The body is an array of requests; at most ${LIMITS.operations} operation per request is allowed. Send a separate request for each.`;
+    const message =
+      'The body must be one request, and no array of any length: send a separate request for each operation.';
     throw limitError('TOO_MANY_OPERATIONS', message, LIMITS.operations, body.length);
   }
   return requireObject(body);

@@ -336,10 +336,10 @@ function unanswerable({ method = '' }: IncomingMessage, fault = ''): HttpAnswer 
 }
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
-const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  [REQUEST_TIMEOUT]: 408,
+const FAILURES: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'the headers of the request must be at most 16 KiB'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions of the request must be at most 16 KiB'],
+  [REQUEST_TIMEOUT]: [408, 'the request took too long to arrive'],
 };
 
 /** Answers a malformed or slow request in the common error format, and closes the connection. */
@@ -348,13 +348,8 @@ function refuse(error: NodeJS.ErrnoException, socket: Connection, lingerMs: numb
     socket.destroy();
     return;
   }
-  const status = STATUS_OF_FAILURE[error.code ?? ''] ?? 400;
-  const body = JSON.stringify({
-    error:
-      status === 408
-        ? 'the request took too long to arrive'
-        : 'the request is not well-formed HTTP, or its headers are too large',
-  });
+  const [status, message] = FAILURES[error.code ?? ''] ?? [400, 'the request is not well-formed HTTP'];
+  const body = JSON.stringify({ error: message });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json',

@@ -143,7 +143,7 @@ describe('G3, G8: the published limits are the same over POST, GET and SSE, and 
         [
           {
             message:
-              'The body is an array of requests; at most 1 operation per request is allowed. Send a separate request for each.',
+              'The body must be one request, and no array of any length: send a separate request for each operation.',
             code: 'TOO_MANY_OPERATIONS',
             limit: 1,
             actual: count,

@@ -221,7 +221,7 @@ describe('bodies', () => {
         const { status, body } = await post(path, given);
         expect([status, messageOf(body)]).toEqual([400, message]);
       }
-      const array = path === '/graphql' ? /^The body is an array of requests/ : /^the body must be a JSON object$/;
+      const array = path === '/graphql' ? /^The body must be one request/ : /^the body must be a JSON object$/;
       expect(messageOf((await post(path, '[]')).body)).toMatch(array);
       // The body is refused for another reason, so its media type is accepted.
       for (const type of ['application/json;charset="UTF-8"', 'Application/JSON', 'application/problem+json'])
