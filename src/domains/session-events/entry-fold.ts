@@ -139,7 +139,11 @@ export class EntryFold {
     if (kind === 'userMessage' && text.whole !== undefined && isFraming(text.whole))
       return this.#addNote(event, agent, subagentId);
     const likeness = `${kind} ${placeIn(data) ?? ''}`;
-    const known = this.#itemOf(placeOf(event), agent, (item) => item.likeness === likeness && continues(item, text));
+    const known = this.#itemOf(
+      placeOf(event),
+      agent,
+      (item) => item.likeness === likeness && (item.isOpen || isPart(data, text)) && continues(item, text),
+    );
     const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
     if (!item) {
       if (text.whole === undefined && text.part === '') return undefined;

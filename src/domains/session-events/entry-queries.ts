@@ -73,16 +73,11 @@ const CONTENTS = sql<
   from unnest(n.parts + ${outputOf}) as r cross join lateral (select o.id, o.provider, o.event_data from session_event o
     where o.session_id = n.session_id and o.organization_id = n.organization_id and o.id >= lower(r) and o.id < upper(r) offset 0) as e)`;
 
-/** The first entry of these turns; null if there is none. An entry that has lost its first events can follow later turns. */
-const firstOf = (
-  turn: number,
-  ifPruned: RawBuilder<number>,
-) => sql<number>`(select case when exists (select from session_fold f
-    where f.session_id = s.id and f.organization_id = s.organization_id and f.pruned_until > 0) then ${ifPruned} else (select min(t.id) from (select t.id
+/** The first entry of these turns, or 0: an entry that has lost its first events can follow later turns. Null if there is none. */
+const firstOf = (turn: number) => sql<number>`(select case when exists (select from session_fold f
+    where f.session_id = s.id and f.organization_id = s.organization_id and f.pruned_until > 0) then 0 else (select min(t.id) from (select t.id
     from session_entry t where t.session_id = s.id and t.organization_id = s.organization_id and t.turn >= ${turn}::int
     order by t.turn, t.id limit 1) as t) end)`;
-const START = sql<number>`0`;
-const END = sql<number>`9223372036854775807`;
 
 /** Its entries are found by the index of turns. */
 const isOneTurn = ({ turnFrom, turnBefore }: SessionEntryFilter) => turnFrom != null && turnBefore === turnFrom + 1;
@@ -99,10 +94,9 @@ const CONDITIONS: Conditions = {
   toolNames: (given) => sql`n.tool_name = any(${listOf('text', given)})`,
   subagentIds: (given) => sql`n.subagent_id = any(${listOf('text', given)})`,
   turnFrom: (given, filter) =>
-    isOneTurn(filter) ? sql`n.turn = ${given}::int` : sql`n.turn >= ${given}::int and n.id >= ${firstOf(given, START)}`,
-  // By the order of the page, and not by the index of turns, after which all would be sorted.
-  turnBefore: (given, filter) =>
-    isOneTurn(filter) ? sql`true` : sql`n.turn + 0 < ${given}::int and n.id < coalesce(${firstOf(given, END)}, ${END})`,
+    isOneTurn(filter) ? sql`n.turn = ${given}::int` : sql`n.turn >= ${given}::int and n.id >= ${firstOf(given)}`,
+  // By the order of the page, and not by the index of turns, after which all would be sorted. A subagent can go on in later turns.
+  turnBefore: (given, filter) => (isOneTurn(filter) ? sql`true` : sql`n.turn + 0 < ${given}::int`),
   // Of the session alone, so that its texts are searched once and not for each entry.
   search: (given) =>
     sql`n.events && coalesce((select range_agg(int8range(t.event_id, t.event_id, '[]')) from session_text as t

@@ -407,3 +407,63 @@ test('subagents have their own entries, with one statement for all of them', asy
   const filtered = await pageOf(key, id, { first: 10, filter: { subagentIds: ids.slice(1) } });
   expect(filtered.nodes.map(({ id: entry }) => entry)).toEqual([5, 6, 8, 9]);
 });
+
+test('two whole texts without ids are two messages, also when the second says or begins the same', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const done = said('assistant', 'Done.');
+  await append(gateway, key, id, [
+    said('user', 'continue'),
+    said('user', 'continue'),
+    done,
+    done,
+    said('user', 'continue, now'),
+  ]);
+  expect((await restEntries(gateway, key, id, 500)).map(({ turn, text }) => [turn, text])).toEqual([
+    [1, 'continue'],
+    [2, 'continue'],
+    [2, 'Done.'],
+    [2, 'Done.'],
+    [3, 'continue, now'],
+  ]);
+});
+
+test('a subagent that goes on after the next question is found in the turn of its call', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const { eventData, ...event } = said('assistant', 'Later');
+  const later = { ...event, eventData: { ...eventData, scope: { kind: 'subagent', parentToolUseId: 'a' } } };
+  await append(gateway, key, id, [
+    said('user', 'One'),
+    call('a', 'running'),
+    later,
+    said('user', 'Two'),
+    said('assistant', 'Yes'),
+    later,
+  ]);
+  const turnsIn = async (filter: object) =>
+    (await pageOf(key, id, { filter })).nodes.map(({ id: entry, turn }) => [entry, turn]);
+  const ofFirst = [
+    [1, 1],
+    [2, 1],
+    [3, 1],
+    [6, 1],
+  ];
+  expect(await turnsIn({ turnBefore: 2 })).toEqual(ofFirst);
+  expect(await turnsIn({ turnFrom: 0, turnBefore: 2 })).toEqual(ofFirst);
+  expect(await turnsIn({ turnFrom: 1, turnBefore: 2 })).toEqual(ofFirst);
+});
+
+test('an exit code of more than 32 bits is null in GraphQL and a number in REST, and the call has failed', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const eventData = {
+    type: 'x',
+    toolName: 'Bash',
+    itemId: 'a',
+    toolResult: { status: 'completed', exitCode: 3_221_225_477 },
+  };
+  await append(gateway, key, id, [{ eventType: 'x', provider: 'p', eventData }]);
+  expect((await pageOf(key, id, {})).nodes).toMatchObject([{ exitCode: null, isFailed: true }]);
+  expect(await restEntries(gateway, key, id, 500)).toMatchObject([{ exitCode: 3_221_225_477 }]);
+});

@@ -29,6 +29,7 @@ import {
 import { type EntryBatch, type TailedEntries, tailSessionEntries } from '../entry-tail.ts';
 import { type SessionEntryFilter, sessionEntryFilter } from '../input.ts';
 import { SessionEventType, eventConnection, lastSeen, placeOf, sessionKey } from './operations.ts';
+import { int32 } from './types.ts';
 
 const KindEnum = enumOf('SessionEntryKind', 'What an entry of a session is.', ENTRY_KINDS, {
   userMessage: 'What a person says, or the prompt of a subagent.',
@@ -220,8 +221,8 @@ const ToolCallType = entryType('toolCall', 'A call of a tool, with its result.',
   }),
   exitCode: t.int({
     nullable: true,
-    description: 'The exit code. Null for none.',
-    resolve: ({ content }) => content.exitCode,
+    description: 'The exit code. Null for none, and for one of more than 32 bits.',
+    resolve: ({ content }) => int32(content.exitCode),
   }),
   durationMs: t.float({
     nullable: true,

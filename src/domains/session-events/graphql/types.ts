@@ -47,11 +47,12 @@ const integer = <Row extends object>(t: FieldsOf<Row>, text: string, valueOf: (r
   t.int({
     nullable: true,
     description: `${text} ${NULL}, or has more than 32 bits; then it is in \`eventDataJson\`.`,
-    resolve: (row) => {
-      const value = valueOf(row);
-      return typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
-    },
+    resolve: (row) => int32(valueOf(row)),
   });
+
+/** What an `Int` can have. */
+export const int32 = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
 
 /** A text that can be long. */
 const excerpt = <Row extends object>(t: FieldsOf<Row>, description: string, textOf: (row: Row) => Text) =>
