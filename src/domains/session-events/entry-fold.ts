@@ -142,7 +142,11 @@ export class EntryFold {
     const known = this.#itemOf(
       placeOf(event),
       agent,
-      (item) => item.likeness === likeness && (item.isOpen || isPart(data, text)) && continues(item, text),
+      // What a person says twice is said twice; agents repeat themselves.
+      (item) =>
+        item.likeness === likeness &&
+        (item.isOpen || kind !== 'userMessage' || isPart(data, text)) &&
+        continues(item, text),
     );
     const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
     if (!item) {

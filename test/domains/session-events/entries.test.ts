@@ -408,7 +408,7 @@ test('subagents have their own entries, with one statement for all of them', asy
   expect(filtered.nodes.map(({ id: entry }) => entry)).toEqual([5, 6, 8, 9]);
 });
 
-test('two whole texts without ids are two messages, also when the second says or begins the same', async () => {
+test('two whole texts of a person without ids are two messages, also when the second says or begins the same', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   const done = said('assistant', 'Done.');
@@ -423,7 +423,6 @@ test('two whole texts without ids are two messages, also when the second says or
     [1, 'continue'],
     [2, 'continue'],
     [2, 'Done.'],
-    [2, 'Done.'],
     [3, 'continue, now'],
   ]);
 });
@@ -431,15 +430,17 @@ test('two whole texts without ids are two messages, also when the second says or
 test('a subagent that goes on after the next question is found in the turn of its call', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
-  const { eventData, ...event } = said('assistant', 'Later');
-  const later = { ...event, eventData: { ...eventData, scope: { kind: 'subagent', parentToolUseId: 'a' } } };
+  const later = (text: string) => {
+    const { eventData, ...event } = said('assistant', text);
+    return { ...event, eventData: { ...eventData, scope: { kind: 'subagent', parentToolUseId: 'a' } } };
+  };
   await append(gateway, key, id, [
     said('user', 'One'),
     call('a', 'running'),
-    later,
+    later('Soon'),
     said('user', 'Two'),
     said('assistant', 'Yes'),
-    later,
+    later('And later'),
   ]);
   const turnsIn = async (filter: object) =>
     (await pageOf(key, id, { filter })).nodes.map(({ id: entry, turn }) => [entry, turn]);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { useOwnGateway } from '../../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 import { storedAnswers } from '../../support/fixtures/idempotency.ts';
@@ -9,7 +9,7 @@ import { transactionsEnd } from '../../support/fixtures/transactions.ts';
 
 /** `Idempotency-Key` on GraphQL mutations, which can have only one field. */
 
-const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+const gateway = useOwnGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 let key: string;
 
