@@ -61,8 +61,8 @@ export function visit(address: string | URL): void {
 
 /** The latest address with this path, and the filters that it had. */
 export function latestOf(path: string): string | undefined {
-  leave();
-  return [...visits.values()].map(({ address }) => address).findLast((at) => URL.parse(at)?.pathname === path);
+  const addresses = [...visits.values()].map((each) => (each === current ? location.href : each.address));
+  return addresses.findLast((address) => URL.parse(address)?.pathname === path);
 }
 
 /** What the page had loaded under a name when it was left; undefined if it is open for the first time. */
