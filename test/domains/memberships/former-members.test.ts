@@ -34,7 +34,7 @@ test('who left, was removed or was suspended before is listed by the name of the
     await gateway.createKey(),
   ];
   const suspendedId = await suspendMember(gateway, organization, 'suspended-and-left@example.com');
-  await mutate(gateway, removed.key, 'updateViewer', { name: 'Bea' });
+  await mutate(gateway, removed.key, 'updateViewer', { name: 'Wilma' });
   await createSession(gateway, removed.key, { title: 'Private plan', visibility: 'PRIVATE' });
   expect(await leftOf(admin)).toEqual([]);
   await mutate(gateway, leaver.key, 'leaveOrganization', {}, 'leftOrganizationId');
@@ -44,11 +44,11 @@ test('who left, was removed or was suspended before is listed by the name of the
     removed.userId,
   ]);
   expect(await leftOf(admin)).toEqual([
-    { userDatabaseId: removed.userId, label: `Bea (${removed.email})`, leftAt: expect.any(String) as string },
+    { userDatabaseId: removed.userId, label: `Wilma (${removed.email})`, leftAt: expect.any(String) as string },
     { userDatabaseId: suspendedId, label: 'suspended-and-left@example.com', leftAt: expect.any(String) as string },
     { userDatabaseId: leaver.userId, label: leaver.email, leftAt: expect.any(String) as string },
   ]);
-  expect(await idsOf(admin, { search: 'bea' })).toEqual([removed.userId]);
+  expect(await idsOf(admin, { search: 'wilm' })).toEqual([removed.userId]);
   const latest = (await leftOf(admin))[0]?.leftAt;
   expect([await idsOf(admin, { leftFrom: latest }), (await idsOf(admin, { leftBefore: latest })).length]).toEqual([
     [removed.userId],
