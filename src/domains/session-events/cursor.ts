@@ -29,6 +29,21 @@ export function cursorId(cursor: string | null | undefined, argument: string): n
 export const relayCursorId = (cursor: string | number | null | undefined, argument: string): number | null =>
   cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
 
+const AFTER_END = '.end';
+
+/** The position of a reader of entries who knows the end of the session, too: what the end has changed has the ids of events before it. */
+export const afterEnd = (id: number): string => `${id}${AFTER_END}`;
+
+/** Reads what a stream of entries has sent as the id of a message: an event, or {@link afterEnd}. @throws as {@link cursorId} */
+export function entryPosition(
+  cursor: string | null | undefined,
+  argument: string,
+): { readonly after: number; readonly knowsEnd: boolean } | undefined {
+  const knowsEnd = cursor?.endsWith(AFTER_END) === true;
+  const after = cursorId(knowsEnd ? cursor.slice(0, -AFTER_END.length) : cursor, argument);
+  return after === null ? undefined : { after, knowsEnd };
+}
+
 /** Cursors that are ids, for lists that are sorted by it. */
 export const ID_CURSORS: CursorForm = {
   write: ([id]) => String(id),

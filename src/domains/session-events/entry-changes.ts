@@ -57,8 +57,16 @@ export async function changedEntries(
   if (superseded !== head.superseded && head.isComplete)
     return supersededEntries(context, { sessionId, seen, filter }, head);
   const seenAt = (lastEventId: number) => ({ ...seen, lastEventId });
+  const { isFailed: wantsFailed, ...others } = filter;
+  // One that has failed since leaves those that have not failed.
+  const wanted = wantsFailed === false ? others : filter;
+  const hasLeft = (entry: EntryRow) => wantsFailed === false && entry.isFailed;
   const changedBy = (isWanted: RawBuilder<SqlBool>, limit: number, order = sql`n.last_event_id, n.id`) =>
-    readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter, order });
+    readEntries(context, { sessionIds: [sessionId], isWanted, limit, filter: wanted, order });
+  const changed = (rows: readonly EntryRow[]) => ({
+    entries: rows.filter((entry) => !hasLeft(entry)),
+    removed: rows.filter((entry) => hasLeft(entry) && entry.id <= after),
+  });
   const { rows, isCut } = await changedBy(sql<SqlBool>`n.last_event_id > ${after}::bigint`, MAX_ENTRIES + 1);
   const last = rows.at(-1)?.lastEventId ?? after;
   if (isCut || rows.length > MAX_ENTRIES) {
@@ -68,16 +76,16 @@ export async function changedEntries(
       some.length > 0
         ? [some, some.at(-1)?.lastEventId ?? after]
         : [(await changedBy(sql<SqlBool>`n.last_event_id = ${last}::bigint`, MAX_TOGETHER)).rows, last];
-    return { entries, removed: [], seen: seenAt(until), hasMore: true, isEnded: false };
+    return { ...changed(entries), seen: seenAt(until), hasMore: true, isEnded: false };
   }
-  if (!head.isComplete) return { entries: rows, removed: [], seen: seenAt(last), hasMore: true, isEnded: false };
+  if (!head.isComplete) return { ...changed(rows), seen: seenAt(last), hasMore: true, isEnded: false };
   // Those that only an end of the session has changed are sent once more.
   const { isClosed: isEnded, lastId } = head;
   const isClosedSince = sql<SqlBool>`n.closed_with > ${closedId}::bigint and n.last_event_id <= ${after}::bigint`;
   const closed =
     head.closedId > closedId ? (await changedBy(isClosedSince, MAX_TOGETHER, sql`n.closed_with, n.id`)).rows : [];
   const now = { ...seenAt(Math.max(after, lastId)), closedId: Math.max(closedId, head.closedId) };
-  return { entries: [...rows, ...closed], removed: [], seen: now, hasMore: false, isEnded };
+  return { ...changed([...rows, ...closed]), seen: now, hasMore: false, isEnded };
 }
 
 /** The next pruned entries, and what is left of them. */

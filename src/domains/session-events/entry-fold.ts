@@ -142,10 +142,10 @@ export class EntryFold {
     const known = this.#itemOf(
       placeOf(event),
       agent,
-      // What a person says twice is said twice; agents repeat themselves.
+      // What a person says twice is said twice; agents repeat themselves within a turn.
       (item) =>
         item.likeness === likeness &&
-        (item.isOpen || kind !== 'userMessage' || isPart(data, text)) &&
+        (item.isOpen || isPart(data, text) || (kind !== 'userMessage' && !isOfEndedTurn(agent, item))) &&
         continues(item, text),
     );
     const item = known?.turn === agent.turn || kind === 'userMessage' ? known : undefined;
@@ -201,7 +201,7 @@ export class EntryFold {
     const name = nameOf(data['toolName']);
     const result = objectOf(data['toolResult']);
     const input = callInput(data, hasEnded);
-    const place = callId === null ? undefined : callKey(callId);
+    const place = callId === null ? undefined : this.#placeOfCall(callId, agent, hasEnded);
     const known = this.#itemOf(
       place,
       agent,
@@ -228,9 +228,19 @@ export class EntryFold {
     if (hasEnded) change.endedAt = event.createdAt;
     else if (call.isOpen) change.endedAt = null;
     if (isFailure(data, hasEnded ? 'result' : 'call')) change.isFailed = true;
-    const started = callId === null || !hasEnded ? undefined : this.#agents.get(agentKey(callId));
+    const mayStart = callId !== null && hasEnded && place === callKey(callId);
+    const started = mayStart ? this.#agents.get(agentKey(callId)) : undefined;
     if (started) this.#finishLast(started, id);
     return change;
+  }
+
+  /** Agents can use the same id for calls of their own. The end of an open call can come from another agent. */
+  #placeOfCall(callId: string, agent: Agent, hasEnded: boolean): string {
+    const own = callKey(`${agent.key} ${callId}`);
+    if (this.#items.has(own)) return own;
+    const first = this.#items.get(callKey(callId));
+    const isOfOther = first !== undefined && (first.by ?? '') !== agent.key;
+    return isOfOther && !(hasEnded && first.isOpen) ? own : callKey(callId);
   }
 
   /** An entry of one event, or of the parts of a long line. */
@@ -323,6 +333,7 @@ export class EntryFold {
       hash: 0,
       ...(place === undefined && { likeness }),
       ...(begin.kind === 'agentMessage' && { isMessage: true }),
+      ...(isCall && agent.key !== '' && { by: agent.key }),
     };
     this.#remember(item);
     const change = this.#changeOf(id);
@@ -377,6 +388,9 @@ export class EntryFold {
     return change;
   }
 }
+
+/** Whether the turn of an agent has ended since its last message. */
+const isOfEndedTurn = (agent: Agent, item: Item): boolean => agent.isEnded === true && item.id === agent.lastId;
 
 function touched<Value extends { readonly key: string }>(map: Map<string, Value>, value: Value): Value {
   map.delete(value.key);

@@ -13,12 +13,18 @@ export type EntryBatch = Omit<ChangedEntries, 'hasMore' | 'seen'> & { readonly l
 
 export interface TailedEntries {
   readonly pages: AsyncGenerator<readonly EntryBatch[], void, undefined>;
-  /** As of `Tailed`. */
+  /** As of `Tailed`, and whether the reader knows what the end has changed. */
   readonly hasEnded: boolean;
 }
 
 /** At most five batches a second. */
 const MIN_INTERVAL_MS = 200;
+
+interface EntryTail extends Omit<Tail, 'filter'> {
+  readonly filter: SessionEntryFilter;
+  /** Whether the reader knows what the end of the session has changed. */
+  readonly knowsEnd?: boolean | undefined;
+}
 
 /**
  * Yields the entries that events after `after` have changed, and then those that any process changes: what was appended is folded first. Ends
@@ -28,7 +34,7 @@ export const tailSessionEntries = guarded(
   READ_SESSIONS,
   async (
     context: OperationContext,
-    { sessionId, after, filter, signal }: Omit<Tail, 'filter'> & { readonly filter: SessionEntryFilter },
+    { sessionId, after, filter, signal, knowsEnd = false }: EntryTail,
   ): Promise<TailedEntries> => {
     const following = context.with({ sql: context.sql.primary });
     const { isFinished, lastId } = await readStreamHead(following, sessionId);
@@ -37,7 +43,13 @@ export const tailSessionEntries = guarded(
     const isFirst = after === 0;
     let seen: SeenEntries = isFirst
       ? { lastEventId: 0, closedId: undefined, removedUntil: undefined, superseded: undefined, knownIds: [] }
-      : { lastEventId: after, closedId: after - 1, removedUntil: 0, superseded: 0, knownIds: undefined };
+      : {
+          lastEventId: after,
+          closedId: knowsEnd ? after : after - 1,
+          removedUntil: 0,
+          superseded: 0,
+          knownIds: undefined,
+        };
     let sentAt = 0;
     const readPresent = async (current: OperationContext) => {
       const wait = sentAt + MIN_INTERVAL_MS - performance.now();
@@ -61,6 +73,8 @@ export const tailSessionEntries = guarded(
       }
     };
     const pages = followPages<EntryBatch>(following, { live, access: READ_SESSIONS, signal, readPage });
-    return { pages, hasEnded: isFinished && after >= lastId };
+    if (!isFinished || after < lastId || knowsEnd) return { pages, hasEnded: isFinished && after >= lastId };
+    const left = await changedEntries(following, { sessionId, seen, filter });
+    return { pages, hasEnded: left !== undefined && left.isEnded && left.entries.length === 0 };
   },
 );

@@ -15,6 +15,8 @@ export interface Item {
   hash: number;
   /** Of an item without an id: what continues it has the same. */
   readonly likeness?: string;
+  /** Of a call of a subagent: the key of this agent. */
+  readonly by?: string;
   /** Of a long line that is no JSON: the number of its parts that are to come. */
   partsLeft?: number;
 }

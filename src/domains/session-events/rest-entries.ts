@@ -13,7 +13,7 @@ import {
 } from '../../core/http/server-sent-events.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { READ_SESSIONS, sessionNotFound } from '../sessions/public.ts';
-import { cursorId, idOf } from './cursor.ts';
+import { afterEnd, entryPosition, idOf } from './cursor.ts';
 import { ENTRY_KINDS } from './entry-fold.ts';
 import { type EntryRow, pagesOfEntries } from './entry-queries.ts';
 import { type TailedEntries, tailSessionEntries } from './entry-tail.ts';
@@ -125,12 +125,12 @@ export const entryRoutes = [
       {
         name: LAST_EVENT_ID_HEADER,
         description: 'Only for the live stream: id of the last message. It takes precedence over `cursor`.',
-        schema: { type: 'string', pattern: '^\\d+$' },
+        schema: { type: 'string', pattern: '^\\d+(\\.end)?$' },
       },
     ],
     mediaTypes: {
       'text/event-stream':
-        'At most five messages a second, each with at most 500 entries. An entry that has changed is sent again, with the same id. `event: end` is sent when the session is finished; a client that resumes after it gets 204.',
+        'At most five messages a second, each with at most 500 entries. An entry that has changed is sent again, with the same id; one that a filter on `isFailed` excludes since it has failed is among `removedIds`. `event: end` is sent when the session is finished, and its id ends in `.end`; a client that resumes after it gets 204, one that resumes before it gets what the end has changed.',
     },
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
@@ -150,12 +150,12 @@ async function streamOf(
   { sessionId, cursor, ...filter }: ListSessionEntriesInput,
   request: HttpRequest,
 ): Promise<HttpAnswer> {
-  const lastEventId = cursorId(request.headers.get(LAST_EVENT_ID_HEADER), LAST_EVENT_ID_HEADER);
-  const after = lastEventId ?? idOf(cursor);
+  const resumed = entryPosition(request.headers.get(LAST_EVENT_ID_HEADER), LAST_EVENT_ID_HEADER);
+  const position = resumed ?? { after: idOf(cursor) };
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
-  const { pages, hasEnded } = await tailSessionEntries(context, { sessionId, after, filter, signal });
-  if (hasEnded && lastEventId !== null) {
+  const { pages, hasEnded } = await tailSessionEntries(context, { sessionId, ...position, filter, signal });
+  if (hasEnded && resumed) {
     gone.abort();
     context.budget.close();
     return STOP_RECONNECTING;
@@ -175,7 +175,7 @@ async function* partsOf(
       for (const { entries, removed, lastEventId: id, isEnded } of batches) {
         const data = JSON.stringify({ entries: entries.map(entryToJson), removedIds: removed.map((each) => each.id) });
         if (entries.length + removed.length > 0) yield writeEvent({ id, data });
-        if (isEnded) yield writeEvent({ event: 'end', id, data: '{}' });
+        if (isEnded) yield writeEvent({ event: 'end', id: afterEnd(id), data: '{}' });
       }
   } catch (error) {
     yield writeError(toDomainError(error).message);

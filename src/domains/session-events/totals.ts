@@ -44,20 +44,23 @@ export async function usageOf(events: readonly Counted[], today?: string): Promi
     if (isObject(data['usage'])) reported.addUsage(data['usage']);
     // A call ends once, but can report its progress many times.
     const kind = kindOf(data);
-    if (kind === 'result') reported.addCall(data, isFailure(data, kind));
-    else if (kind === 'call' && callInput(data, false).whole !== undefined) reported.beginCall(data);
+    if (kind === 'result') reported.endCall(data, isFailure(data, kind));
+    else if (kind === 'call') reported.goOn(data, isFailure(data, kind));
   }
   return reported.result;
 }
 
 class Report {
   readonly #total: Amounts = {};
+  /** The calls of these events, which count where the agent reports none. */
+  readonly #counted: Amounts = {};
   readonly #sums = new Map<string, Pick<AddedSum, 'model' | 'tool' | 'day'> & { readonly amounts: Amounts }>();
   readonly #names = new Set<string>();
   readonly #today: string | undefined;
   #day: string | undefined;
-  /** The calls that have ended, and whether they have failed: a call can report its end twice. */
-  readonly #ended = new Map<unknown, boolean>();
+  /** Calls that have ended or failed: a call can report both twice. */
+  readonly #ended = new Set<unknown>();
+  readonly #failed = new Set<unknown>();
 
   constructor(today: string | undefined) {
     this.#today = today;
@@ -107,22 +110,32 @@ class Report {
   }
 
   /** Some agents use the ids of calls again. */
-  beginCall({ itemId }: Data): void {
-    this.#ended.delete(itemId);
+  goOn(data: Data, hasFailed: boolean): void {
+    if (callInput(data, false).whole !== undefined && this.#ended.delete(data['itemId']))
+      this.#failed.delete(data['itemId']);
+    if (hasFailed) this.#addCall(data, 0, isNew(this.#failed, data));
   }
 
-  addCall({ itemId, toolName }: Data, hasFailed: boolean): void {
-    const before = this.#ended.get(itemId);
-    if (typeof itemId === 'string' && itemId !== '') this.#ended.set(itemId, before === true || hasFailed);
-    for (const amounts of [this.#total, this.#sumOf('tool', nameOf(toolName))]) {
-      add(amounts, 'toolCalls', before === undefined ? 1 : 0);
-      add(amounts, 'toolErrors', hasFailed && before !== true ? 1 : 0);
+  endCall(data: Data, hasFailed: boolean): void {
+    this.#addCall(data, isNew(this.#ended, data), hasFailed ? isNew(this.#failed, data) : 0);
+  }
+
+  #addCall({ toolName }: Data, toolCalls: number, toolErrors: number): void {
+    for (const amounts of [this.#counted, this.#sumOf('tool', nameOf(toolName))]) {
+      add(amounts, 'toolCalls', toolCalls);
+      add(amounts, 'toolErrors', toolErrors);
     }
   }
 
   get result(): ReportedUsage | undefined {
-    if (Object.keys(this.#total).length === 0) return undefined;
-    const entries = USAGE_FIELDS.map((field) => [field, this.#total[field] ?? null]);
+    const all = { ...this.#counted, ...this.#total };
+    if (Object.keys(all).length === 0) return undefined;
+    for (const field of ['toolCalls', 'toolErrors'] as const) {
+      const counted = this.#counted[field];
+      // The sums of tools stay, and all sums together are what the agent reports.
+      if (this.#total[field] !== undefined && counted) add(this.#sumOf('model', undefined), field, -counted);
+    }
+    const entries = USAGE_FIELDS.map((field) => [field, all[field] ?? null]);
     // It has all fields.
     const total = Object.fromEntries(entries) as AddedUsage;
     return { total, sums: [...this.#sums.values()].map(({ amounts, ...names }) => ({ ...names, ...amounts })) };
@@ -132,6 +145,12 @@ class Report {
 function amountOf(field: UsageField, amount: unknown): number | undefined {
   if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_AMOUNT)) return undefined;
   return field === 'costUsd' ? amount : Math.round(amount);
+}
+
+/** Remembers what has an id. @returns 1 if it was not there before */
+function isNew(calls: Set<unknown>, { itemId }: Data): 0 | 1 {
+  if (typeof itemId !== 'string' || itemId === '') return 1;
+  return calls.size < calls.add(itemId).size ? 1 : 0;
 }
 
 function add(amounts: Amounts, field: UsageField, amount: number): void {

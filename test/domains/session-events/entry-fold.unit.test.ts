@@ -9,6 +9,8 @@ import { anyEventData } from '../../support/fixtures/any-event-data.ts';
 import { RECORDED } from '../../support/fixtures/recordings.ts';
 import { type ModelEntry, type ModelEvent, modelOf } from '../../support/oracles/entry-model.ts';
 
+const AT = { createdAt: '2030-01-01T00:00:00.000Z', messageId: null };
+
 /** Folds the events in batches, and merges what changes as the tables do. */
 function folded(events: readonly ModelEvent[], size: () => number): ModelEntry[] {
   const entries = new Map<number, EntryChange>();
@@ -50,7 +52,7 @@ function folded(events: readonly ModelEvent[], size: () => number): ModelEntry[]
 const numbered = async (format: FormatName, lines: Parameters<typeof convertAll>[1]): Promise<ModelEvent[]> =>
   (await convertAll(format, lines)).flat().map((event, index) => ({
     id: index + 1,
-    createdAt: event.createdAt ?? '2030-01-01T00:00:00.000Z',
+    createdAt: event.createdAt ?? AT.createdAt,
     messageId: event.messageId,
     data: dataOf(event),
   }));
@@ -72,12 +74,45 @@ test.each(RECORDED)('%s: entries are those of the model, in batches of any size'
 test('whatever the events, entries are those of the model, in batches of any size', () => {
   fc.assert(
     fc.property(fc.array(anyEventData, { maxLength: 30, size: 'max' }), sizes, (given, some) => {
-      const at = { createdAt: '2030-01-01T00:00:00.000Z', messageId: null };
-      const events = given.map((data, index): ModelEvent => ({ id: index + 1, ...at, data }));
+      const events = given.map((data, index): ModelEvent => ({ id: index + 1, ...AT, data }));
       expect(folded(events, () => some.next().value ?? 1)).toEqual(modelOf(events));
     }),
     { numRuns: 300 },
   );
+});
+
+const foldOf = (data: readonly object[]) => {
+  const events = data.map((each, index): ModelEvent => ({ id: index + 1, ...AT, data: { type: 'x', ...each } }));
+  return folded(events, () => 1);
+};
+
+test.each([
+  ['a text', { accumulatedText: 'Done.' }, [['Done.'], ['Done.']]],
+  ['the result of the run', { type: 'result', accumulatedText: 'Done.' }, [['Done.']]],
+])('of an agent without ids, %s that repeats the last one after the end of its turn', (_, again, texts) => {
+  const said = { source: 'assistant', accumulatedText: 'Done.' };
+  const within = foldOf([said, { ...said, ...again }]);
+  expect(within.map(({ text }) => text)).toEqual(['Done.']);
+  const after = foldOf([said, { usage: { turns: 1 } }, { ...said, ...again }]);
+  expect(after.map(({ text }) => [text])).toEqual(texts);
+});
+
+test('calls of two subagents with the same id are two, and another agent can report the end of an open one', () => {
+  const call = { itemId: 't1', toolName: 'Bash' };
+  const by = (parentToolUseId: string) => ({ scope: { kind: 'subagent', parentToolUseId } });
+  const ended = (output: string) => ({ itemId: 't1', toolResult: { status: 'completed', output } });
+  const entries = foldOf([
+    { ...call, accumulatedText: 'ls a', ...by('a') },
+    { ...call, accumulatedText: 'ls b', ...by('b') },
+    { ...ended('of b'), ...by('b') },
+    ended('of a'),
+    { ...call, ...ended('of c'), ...by('c') },
+  ]);
+  expect(entries.map(({ subagentId, events, text, output }) => [subagentId, events, text, output])).toEqual([
+    ['a', [1, 4], 'ls a', 'of a'],
+    ['b', [2, 3], 'ls b', 'of b'],
+    ['c', [5], '', 'of c'],
+  ]);
 });
 
 test('what is remembered is bounded', () => {
@@ -85,7 +120,7 @@ test('what is remembered is bounded', () => {
   for (let id = 1; id <= 5000; id += 1) {
     const scope = { kind: 'subagent', parentToolUseId: `call ${id % 700}` };
     const data = { type: 'x', itemId: `i${id}`, toolName: 'Bash', toolResult: { status: 'running' }, scope };
-    fold.add({ id, createdAt: '2030-01-01T00:00:00.000Z', messageId: null, data });
+    fold.add({ id, ...AT, data });
   }
   expect(fold.memory.length).toBeLessThan(40_000);
 });

@@ -61,6 +61,24 @@ test('a total is null until an event reports it, and then the sum; what is no am
   expect(await usageOf(id)).toEqual({ ...first, inputTokens: 15, durationMs: 7, costUsd: 0.75 });
 });
 
+test('calls and errors are those that the agent reports, else counted; a failed call counts before it has ended', async () => {
+  const { key: own } = await gateway.createKey();
+  const counted = [
+    event({ itemId: 'a', toolName: 'Bash', toolResult: { status: 'running', exitCode: 2 } }),
+    event({ itemId: 'a', toolName: 'Bash', toolResult: { status: 'error' } }),
+    event({ itemId: 'b', toolName: 'Bash', toolResult: { status: 'completed' } }),
+  ];
+  const [first, second] = [await createSession(gateway, own), await createSession(gateway, own)];
+  const read = async (path: string) => (await gateway.rest<object>('GET', path, { key: own })).body;
+  await append(gateway, own, first, counted.slice(0, 1));
+  expect(await read(`/v1/sessions/${first}/usage`)).toEqual({ ...NONE, toolCalls: 0, toolErrors: 1 });
+  await append(gateway, own, second, [...counted, event({ usage: { toolCalls: 5, toolErrors: 0 } })]);
+  expect(await read(`/v1/sessions/${second}/usage`)).toEqual({ ...NONE, toolCalls: 5, toolErrors: 0 });
+  const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+  const report = `/v1/usage-report?from=${day(-1)}&until=${day(2)}&groupBy=TOOL`;
+  expect(await read(report)).toMatchObject({ totals: { toolCalls: 5, toolErrors: 1 } });
+});
+
 test('a batch that is sent again adds nothing', async () => {
   const id = await createSession(gateway, key);
   const events = [event({ usage: { turns: 1 } })];

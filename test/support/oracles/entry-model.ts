@@ -117,12 +117,13 @@ export function modelOf(events: readonly ModelEvent[]): ModelEntry[] {
     const ownTurn = subagentId === null ? turn : (turnOf.get(subagentId) ?? call?.turn ?? turn);
     if (eventKind !== 'frame') {
       if (subagentId !== null) turnOf.set(subagentId, ownTurn);
-      const found =
-        key === undefined
-          ? undefined
-          : groups.findLast(
-              (group) => group.key === key && (isTool || kind === 'userMessage' || group.turn === ownTurn),
-            );
+      const alike = groups.filter((group) => key !== undefined && group.key === key);
+      const own = alike.findLast((group) => group.subagentId === subagentId);
+      const first = alike.findLast((group) => group.subagentId === alike[0]?.subagentId);
+      const isOpen = first?.events.every((each) => kindIn(each) !== 'result');
+      const found = isTool
+        ? (own ?? (eventKind === 'result' && isOpen ? first : undefined))
+        : alike.findLast((group) => kind === 'userMessage' || group.turn === ownTurn);
       const isAgain =
         isTool &&
         eventKind === 'call' &&

@@ -11,6 +11,7 @@ import { needs } from '../../../core/graphql/selection.ts';
 import { type PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { READ_SESSIONS, type SessionRow, sessionNotFound } from '../../sessions/public.ts';
+import { afterEnd, entryPosition, relayCursorId } from '../cursor.ts';
 import { purposeOf } from '../outline.ts';
 import { ENTRY_KINDS, type EntryKind } from '../entry-fold.ts';
 import { countsOfEntryEvents, pagesOfEntryEvents } from '../entry-events.ts';
@@ -28,7 +29,7 @@ import {
 } from '../entry-queries.ts';
 import { type EntryBatch, type TailedEntries, tailSessionEntries } from '../entry-tail.ts';
 import { type SessionEntryFilter, sessionEntryFilter } from '../input.ts';
-import { SessionEventType, eventConnection, lastSeen, placeOf, sessionKey } from './operations.ts';
+import { SessionEventType, eventConnection, placeOf, sessionKey } from './operations.ts';
 import { int32 } from './types.ts';
 
 const KindEnum = enumOf('SessionEntryKind', 'What an entry of a session is.', ENTRY_KINDS, {
@@ -356,7 +357,7 @@ builder.subscriptionField('sessionEntries', (t) =>
       const { signal, resumption } = context;
       const tail = await tailSessionEntries(context, {
         sessionId: sessionKey(sessionId),
-        after: lastSeen(context, after),
+        ...(entryPosition(resumption?.lastEventId, 'Last-Event-ID') ?? { after: relayCursorId(after, 'after') ?? 0 }),
         filter: {},
         ...(signal && { signal }),
       });
@@ -373,7 +374,7 @@ async function* batchesOf(
 ): AsyncGenerator<EntryBatch, void, undefined> {
   for await (const batches of pages)
     for (const batch of batches) {
-      resumption.eventId = String(batch.lastEventId);
+      resumption.eventId = batch.isEnded ? afterEnd(batch.lastEventId) : String(batch.lastEventId);
       yield batch;
     }
 }

@@ -173,7 +173,7 @@ builder.subscriptionField('sessionEvents', (t) =>
 );
 
 /** The event from which a subscription goes on; 0 for all. */
-export const lastSeen = (
+const lastSeen = (
   { resumption }: Pick<GraphQLContext, 'resumption'>,
   after: string | number | null | undefined,
 ): number => cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? relayCursorId(after, 'after') ?? 0;
