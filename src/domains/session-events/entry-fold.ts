@@ -201,7 +201,8 @@ export class EntryFold {
     const name = nameOf(data['toolName']);
     const result = objectOf(data['toolResult']);
     const input = callInput(data, hasEnded);
-    const place = callId === null ? undefined : this.#placeOfCall(callId, agent, hasEnded);
+    const shared = callId === null ? undefined : callKey(callId);
+    const place = shared === undefined ? undefined : this.#placeOfCall(shared, agent, hasEnded);
     const known = this.#itemOf(
       place,
       agent,
@@ -228,19 +229,18 @@ export class EntryFold {
     if (hasEnded) change.endedAt = event.createdAt;
     else if (call.isOpen) change.endedAt = null;
     if (isFailure(data, hasEnded ? 'result' : 'call')) change.isFailed = true;
-    const mayStart = callId !== null && hasEnded && place === callKey(callId);
-    const started = mayStart ? this.#agents.get(agentKey(callId)) : undefined;
+    const started = callId !== null && hasEnded && place === shared ? this.#agents.get(agentKey(callId)) : undefined;
     if (started) this.#finishLast(started, id);
     return change;
   }
 
   /** Agents can use the same id for calls of their own. The end of an open call can come from another agent. */
-  #placeOfCall(callId: string, agent: Agent, hasEnded: boolean): string {
-    const own = callKey(`${agent.key} ${callId}`);
+  #placeOfCall(shared: string, agent: Agent, hasEnded: boolean): string {
+    const own = `${shared} ${agent.key}`;
     if (this.#items.has(own)) return own;
-    const first = this.#items.get(callKey(callId));
+    const first = this.#items.get(shared);
     const isOfOther = first !== undefined && (first.by ?? '') !== agent.key;
-    return isOfOther && !(hasEnded && first.isOpen) ? own : callKey(callId);
+    return isOfOther && !(hasEnded && first.isOpen) ? own : shared;
   }
 
   /** An entry of one event, or of the parts of a long line. */

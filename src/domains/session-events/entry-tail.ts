@@ -22,8 +22,8 @@ const MIN_INTERVAL_MS = 200;
 
 interface EntryTail extends Omit<Tail, 'filter'> {
   readonly filter: SessionEntryFilter;
-  /** Whether the reader knows what the end of the session has changed. */
-  readonly knowsEnd?: boolean | undefined;
+  /** Whether a reader that resumes knows what the end of the session has changed. */
+  readonly knowsEnd?: boolean;
 }
 
 /**
@@ -34,22 +34,27 @@ export const tailSessionEntries = guarded(
   READ_SESSIONS,
   async (
     context: OperationContext,
-    { sessionId, after, filter, signal, knowsEnd = false }: EntryTail,
+    { sessionId, after, filter, signal, knowsEnd }: EntryTail,
   ): Promise<TailedEntries> => {
     const following = context.with({ sql: context.sql.primary });
     const { isFinished, lastId } = await readStreamHead(following, sessionId);
-    const topics = [sessionTopic(sessionId), apiKeyTopic(context.actor.keyId)];
-    const live = context.liveTails.open(context.actor, topics, signal);
     const isFirst = after === 0;
     let seen: SeenEntries = isFirst
       ? { lastEventId: 0, closedId: undefined, removedUntil: undefined, superseded: undefined, knownIds: [] }
       : {
           lastEventId: after,
-          closedId: knowsEnd ? after : after - 1,
+          closedId: knowsEnd === true ? after : after - 1,
           removedUntil: 0,
           superseded: 0,
           knownIds: undefined,
         };
+    let hasEnded = isFinished && after >= lastId;
+    if (hasEnded && knowsEnd === false) {
+      const left = await changedEntries(following, { sessionId, seen, filter });
+      hasEnded = left !== undefined && left.isEnded && left.entries.length === 0;
+    }
+    const topics = [sessionTopic(sessionId), apiKeyTopic(context.actor.keyId)];
+    const live = context.liveTails.open(context.actor, topics, signal);
     let sentAt = 0;
     const readPresent = async (current: OperationContext) => {
       const wait = sentAt + MIN_INTERVAL_MS - performance.now();
@@ -73,8 +78,6 @@ export const tailSessionEntries = guarded(
       }
     };
     const pages = followPages<EntryBatch>(following, { live, access: READ_SESSIONS, signal, readPage });
-    if (!isFinished || after < lastId || knowsEnd) return { pages, hasEnded: isFinished && after >= lastId };
-    const left = await changedEntries(following, { sessionId, seen, filter });
-    return { pages, hasEnded: left !== undefined && left.isEnded && left.entries.length === 0 };
+    return { pages, hasEnded };
   },
 );

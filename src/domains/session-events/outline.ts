@@ -1,3 +1,4 @@
+import { isNew } from '../../core/is-new.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
 import { contentOf } from './entry-content.ts';
 import { type EntryChange, EntryFold } from './entry-fold.ts';
@@ -266,12 +267,6 @@ function amountOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_AMOUNT ? value : 0;
 }
 const MAX_AMOUNT = 1e12;
-
-/** Whether an id is not there yet; then it is. */
-function isNew(ids: Set<number>, id: number): boolean {
-  const { size } = ids;
-  return ids.add(id).size > size;
-}
 
 /** A field of the input of a tool that says what a subagent is for, with the beginning of its text. */
 const PURPOSE = new RegExp(`"(${PURPOSES.join('|')})"\\s*:\\s*"((?:[^"\\\\]|\\\\.){1,240})`, 'g');

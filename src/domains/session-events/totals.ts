@@ -1,3 +1,4 @@
+import { isNew } from '../../core/is-new.ts';
 import { isObject } from '../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
 import { type AddedSum, USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
@@ -45,7 +46,7 @@ export async function usageOf(events: readonly Counted[], today?: string): Promi
     // A call ends once, but can report its progress many times.
     const kind = kindOf(data);
     if (kind === 'result') reported.endCall(data, isFailure(data, kind));
-    else if (kind === 'call') reported.goOn(data, isFailure(data, kind));
+    else if (kind === 'call') reported.addOpenCall(data, isFailure(data, kind));
   }
   return reported.result;
 }
@@ -110,14 +111,14 @@ class Report {
   }
 
   /** Some agents use the ids of calls again. */
-  goOn(data: Data, hasFailed: boolean): void {
+  addOpenCall(data: Data, hasFailed: boolean): void {
     if (callInput(data, false).whole !== undefined && this.#ended.delete(data['itemId']))
       this.#failed.delete(data['itemId']);
-    if (hasFailed) this.#addCall(data, 0, isNew(this.#failed, data));
+    if (hasFailed) this.#addCall(data, 0, countOf(this.#failed, data));
   }
 
   endCall(data: Data, hasFailed: boolean): void {
-    this.#addCall(data, isNew(this.#ended, data), hasFailed ? isNew(this.#failed, data) : 0);
+    this.#addCall(data, countOf(this.#ended, data), hasFailed ? countOf(this.#failed, data) : 0);
   }
 
   #addCall({ toolName }: Data, toolCalls: number, toolErrors: number): void {
@@ -147,11 +148,9 @@ function amountOf(field: UsageField, amount: unknown): number | undefined {
   return field === 'costUsd' ? amount : Math.round(amount);
 }
 
-/** Remembers what has an id. @returns 1 if it was not there before */
-function isNew(calls: Set<unknown>, { itemId }: Data): 0 | 1 {
-  if (typeof itemId !== 'string' || itemId === '') return 1;
-  return calls.size < calls.add(itemId).size ? 1 : 0;
-}
+/** 1 for a call that is not there yet, and for one without an id. */
+const countOf = (calls: Set<unknown>, { itemId }: Data): 0 | 1 =>
+  typeof itemId !== 'string' || itemId === '' || isNew(calls, itemId) ? 1 : 0;
 
 function add(amounts: Amounts, field: UsageField, amount: number): void {
   amounts[field] = (amounts[field] ?? 0) + amount;
