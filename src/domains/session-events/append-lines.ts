@@ -7,7 +7,7 @@ import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { ANEW, NO_MEMORY } from './fold-memory.ts';
 import type { LineRow } from './received-lines.ts';
-import type { AddedUsage } from './totals.ts';
+import type { AddedUsage, OwnCalls } from './totals.ts';
 
 /** The parts of the append statement that remember lines of agents, and the values that all of its parts share. */
 
@@ -18,7 +18,7 @@ export const afterHead = queriesOn<
   SessionEventTables & SessionTables & { head: { base: number; is_closed: boolean } }
 >();
 
-export interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
+export interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage & OwnCalls> {
   readonly seenAt?: string | null;
   readonly sessionId: SessionId;
   readonly organizationId: OrganizationId;

@@ -79,6 +79,7 @@ export function appendStatement(
     ...authorityValues(context),
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
+    ...usage?.ownCalls,
     ...(format && {
       formatMemory: format.memory,
       version: format.version,
@@ -102,6 +103,7 @@ export function appendStatement(
   const shape = {
     role,
     hasUsage: usage !== undefined,
+    hasCalls: usage?.ownCalls !== undefined,
     hasMemory: format !== undefined,
     way: twice?.way,
     hasPlaces: received !== undefined,
@@ -126,6 +128,7 @@ export function latestOf(events: Appended['events']): string | null {
 interface AppendShape {
   readonly role: Role;
   readonly hasUsage: boolean;
+  readonly hasCalls: boolean;
   readonly hasMemory: boolean;
   readonly way: Way | undefined;
   readonly hasPlaces: boolean;
@@ -155,14 +158,14 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
   const { id: sessionId, organizationId, at } = shared;
   const sums = sql<string>`${value('sums')}::text`;
   return whole
-    .with('summed', () => sumsOfAppended({ sessionId, organizationId, at, sums }))
+    .with('summed', () => sumsOfAppended({ sessionId, organizationId, at, sums, hasTaken: shape.hasCalls }))
     .selectFrom('head')
     .select('base');
 });
 
 function drawIds(
   value: ValueOf<Given>,
-  { role, hasUsage, hasMemory, way, isEmpty }: AppendShape,
+  { role, hasUsage, hasCalls, hasMemory, way, isEmpty }: AppendShape,
   shared: SharedValues,
 ) {
   const { id, organizationId, batch, count } = shared;
@@ -180,6 +183,7 @@ function drawIds(
       last_id: sql<number>`last_id + ${count}`,
       lines_until: sql<number>`case when lines_until = last_id then last_id + ${count} else lines_until end`,
       ...(hasUsage && addedUsage(value)),
+      ...(hasCalls && addedCalls(value)),
       ...(hasMemory && { format_memory: sql<string>`${value('formatMemory')}::text` }),
       ...(way && { command_memory: sql<string>`${value('commandMemory')}::text` }),
     })
@@ -189,7 +193,10 @@ function drawIds(
     .$if(!isEmpty && way === 'transcript', (query) => query.where(mayBeClosed(value, shared)))
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
-    .returning([sql<number>`last_id - ${count}`.as('base'), 'is_closed']);
+    .returning([sql<number>`last_id - ${count}`.as('base'), 'is_closed'])
+    .$if(hasCalls, (query) =>
+      query.returning(CALLS.map((calls) => takenBack(value, calls).as(`taken_${snake(calls.field)}`))),
+    );
   return hasMemory ? head.where(sql<boolean>`xmin = ${value('version')}::xid`) : head;
 }
 
@@ -204,6 +211,39 @@ function addedUsage(value: ValueOf<Given>) {
     }),
   );
 }
+
+const CALLS = [
+  { field: 'toolCalls', own: 'ownToolCalls', counted: sql.ref('counted_tool_calls') },
+  { field: 'toolErrors', own: 'ownToolErrors', counted: sql.ref('counted_tool_errors') },
+] as const;
+
+/**
+ * Adds calls. The first time that the agent reports its own, what was counted before is taken back, and from then on nothing is counted: `counted_…`
+ * is then -1, less what this append has taken back.
+ */
+function addedCalls(value: ValueOf<Given>) {
+  const columns = CALLS.flatMap(({ field, own, counted }) => {
+    const [total, added, isOwn] = [sql.ref(snake(field)), sql`${value(field)}::bigint`, sql`${value(own)}::boolean`];
+    const before = sql`greatest(coalesce(${counted}, 0), 0)`;
+    return [
+      [
+        snake(field),
+        sql<number>`case when ${isOwn} then coalesce(${total}, 0) + ${added} - ${before} when ${counted} < 0 then ${total}
+          else coalesce(${total} + ${added}, ${added}, ${total}) end`,
+      ],
+      [
+        `counted_${snake(field)}`,
+        sql<number>`case when ${isOwn} then -1 - ${before} when ${counted} < 0 then -1
+          else coalesce(${counted} + ${added}, ${added}, ${counted}) end`,
+      ],
+    ];
+  });
+  return Object.fromEntries(columns) as Record<string, RawBuilder<number>>;
+}
+
+/** What an append has taken back of what was counted, as a negative number. */
+const takenBack = (value: ValueOf<Given>, { field, own, counted }: (typeof CALLS)[number]) =>
+  sql<number>`case when ${value(own)}::boolean then 1 + ${counted} when ${counted} < 0 then -coalesce(${value(field)}::bigint, 0) else 0 end`;
 
 function rememberBatch({ id, organizationId, batch, at, count, hash }: SharedValues) {
   return afterHead

@@ -30,6 +30,7 @@ export async function pruneEntries(
     returning id::float8 as id, next_id::float8 as next`.execute(db);
   await sql`delete from session_entry where ${ofPruned} and isempty(${left})`.execute(db);
   await sql`update session_entry set id = lower(${left}), events = ${left}, parts = parts - ${pruned},
+    failed_events = failed_events - ${pruned},
     output_id = case when output_id >= ${until} then output_id end where ${ofPruned}`.execute(db);
   const memory = withEntries(
     folds.rows[0]?.memory ?? NO_MEMORY,

@@ -14,9 +14,9 @@ export const inline = (text: string): string =>
 export function contained(text: string): string {
   const blocks: string[] = [];
   let quoted: string[] = [];
-  let code: { readonly fence: string; readonly language: string; readonly lines: string[] } | undefined;
+  let code: { readonly fence: string; readonly info: string; readonly lines: string[] } | undefined;
   const end = () => {
-    if (code) blocks.push(fenced(code.lines.join('\n'), code.language));
+    if (code) blocks.push(fenced(code.lines.join('\n'), code.info));
     else if (quoted.some((line) => line !== '>')) blocks.push(quoted.join('\n'));
     code = undefined;
     quoted = [];
@@ -35,13 +35,13 @@ export function contained(text: string): string {
 }
 
 /** A block of code, whose fence is longer than any in the text. */
-export function fenced(text: string, language = ''): string {
+export function fenced(text: string, info = ''): string {
   let longest = 2;
   for (const [ticks] of text.matchAll(/`+/g)) longest = Math.max(longest, ticks.length);
   const fence = '`'.repeat(longest + 1);
   const lines = printable(text).split(LINE_END);
   if (lines.at(-1) === '') lines.pop();
-  return `${fence}${language}\n${lines.join('\n')}\n${fence}`;
+  return `${fence}${info}\n${lines.join('\n')}\n${fence}`;
 }
 
 /** All that a program takes for the end of a line. */
@@ -51,12 +51,12 @@ const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 const printable = (text: string): string => text.replaceAll(/(?![\t\n\v\f\r\u0085])\p{Cc}/gu, '\uFFFD');
 
 /** The fence that a line begins a block of code with (CommonMark 0.31, section 4.5). */
-function openingIn(line: string): { readonly fence: string; readonly language: string } | undefined {
+function openingIn(line: string): { readonly fence: string; readonly info: string } | undefined {
   const fence = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
   if (fence === undefined) return undefined;
   const info = line.trimStart().slice(fence.length).trim();
   if (fence.startsWith('`') && info.includes('`')) return undefined;
-  return { fence, language: /^[\w+#.-]{1,30}/.exec(info)?.[0] ?? '' };
+  return { fence, info: info.replaceAll('`', '') };
 }
 
 function closes(line: string, fence: string): boolean {

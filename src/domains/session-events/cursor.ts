@@ -40,7 +40,10 @@ export function entryPosition(
   argument: string,
 ): { readonly after: number; readonly knowsEnd: boolean } | undefined {
   const knowsEnd = cursor?.endsWith(AFTER_END) === true;
-  const after = cursorId(knowsEnd ? cursor.slice(0, -AFTER_END.length) : cursor, argument);
+  const id = knowsEnd ? cursor.slice(0, -AFTER_END.length) : cursor;
+  if (id != null && !PATTERN.test(id))
+    throw invalid(argument, `${RULE}, or the id of a message of the stream`, 'BAD_FORMAT');
+  const after = cursorId(id, argument);
   return after === null ? undefined : { after, knowsEnd };
 }
 

@@ -174,6 +174,8 @@ const SessionEntrySchema = defineEntity({
     endedAt: p.datetime().nullable(),
     lastEventId: p.bigint('number'),
     isFailed: p.boolean(),
+    /** The events that say so. */
+    failedEvents: p.text().columnType('int8multirange').nullable(),
     isFinal: p.boolean(),
     startsSubagent: p.boolean(),
     subagentId: p.text().nullable(),

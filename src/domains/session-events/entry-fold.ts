@@ -46,7 +46,8 @@ export interface EntryChange {
   lastEventId?: number;
   /** Null while the entry is open. */
   endedAt?: string | null;
-  isFailed?: true;
+  /** The events that say that it has failed. */
+  failed?: number[];
   isFinal?: boolean;
   toolName?: string;
   model?: string;
@@ -228,7 +229,7 @@ export class EntryFold {
     if (hasEnded) call.isOpen = false;
     if (hasEnded) change.endedAt = event.createdAt;
     else if (call.isOpen) change.endedAt = null;
-    if (isFailure(data, hasEnded ? 'result' : 'call')) change.isFailed = true;
+    if (isFailure(data, hasEnded ? 'result' : 'call')) (change.failed ??= []).push(id);
     const started = callId !== null && hasEnded && place === shared ? this.#agents.get(agentKey(callId)) : undefined;
     if (started) this.#finishLast(started, id);
     return change;
@@ -255,7 +256,7 @@ export class EntryFold {
     const { id, createdAt, data } = event;
     const begin: EntryBegin = { kind, turn: agent.turn, startedAt: createdAt, subagentId, callId: null };
     const change: EntryChange = { id, begin, lastEventId: id, endedAt: createdAt, events: [id], parts: [id] };
-    if (isFailure(data)) change.isFailed = true;
+    if (isFailure(data)) change.failed = [id];
     this.changes.set(id, change);
     const partsLeft = plainLine(data) === undefined ? 0 : Number(objectOf(data['line'])['parts'] ?? 1) - 1;
     if (partsLeft > 0) {

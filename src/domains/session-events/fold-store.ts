@@ -223,7 +223,7 @@ function endOf(row: UnfoldedRow): { readonly id: number; readonly at: string } |
 }
 
 const CHANGE_COLUMNS = `s uuid, o uuid, id bigint, kind text, turn int, started_at timestamptz, subagent_id text, call_id text,
-  last_event_id bigint, is_ended boolean, ended_at timestamptz, is_failed boolean, is_final boolean, tool_name text, model text,
+  last_event_id bigint, is_ended boolean, ended_at timestamptz, failed int8multirange, is_final boolean, tool_name text, model text,
   starts_subagent boolean, events int8multirange, parts int8multirange, is_whole boolean, output_id bigint, closed_with bigint`;
 
 /** The session is locked until the commit, so that its deletion finds what is written. */
@@ -249,16 +249,16 @@ const WRITE = `with given as (
   ), change as (
     select c.* from json_to_recordset($2::json) as c(${CHANGE_COLUMNS}) join head on head.session_id = c.s
   ), begun as (
-    insert into session_entry (session_id, id, organization_id, kind, turn, started_at, ended_at, last_event_id, is_failed, is_final,
-      starts_subagent, subagent_id, call_id, tool_name, model, events, parts, output_id, closed_with)
-    select s, id, o, kind, turn, started_at, ended_at, last_event_id, coalesce(is_failed, false), coalesce(is_final, false),
-      coalesce(starts_subagent, false), subagent_id, call_id, tool_name, model, events, parts, output_id, closed_with
+    insert into session_entry (session_id, id, organization_id, kind, turn, started_at, ended_at, last_event_id, is_failed, failed_events,
+      is_final, starts_subagent, subagent_id, call_id, tool_name, model, events, parts, output_id, closed_with)
+    select s, id, o, kind, turn, started_at, ended_at, last_event_id, failed is not null, failed,
+      coalesce(is_final, false), coalesce(starts_subagent, false), subagent_id, call_id, tool_name, model, events, parts, output_id, closed_with
     from change where kind is not null
   ), grown as (
     update session_entry e set
       last_event_id = coalesce(c.last_event_id, e.last_event_id),
       ended_at = case when c.is_ended is null then e.ended_at else c.ended_at end,
-      is_failed = e.is_failed or coalesce(c.is_failed, false),
+      is_failed = e.is_failed or c.failed is not null, failed_events = coalesce(e.failed_events + c.failed, c.failed, e.failed_events),
       is_final = coalesce(c.is_final, e.is_final),
       starts_subagent = e.starts_subagent or coalesce(c.starts_subagent, false),
       tool_name = coalesce(c.tool_name, e.tool_name),
@@ -302,7 +302,7 @@ async function write(writer: Sql, folds: readonly Folded[]): Promise<ReadonlySet
 
 function changeRow(
   { sessionId, organizationId }: UnfoldedRow,
-  { id, begin, lastEventId, endedAt, isFailed, isFinal, toolName, model, startsSubagent, ...rest }: EntryChange,
+  { id, begin, lastEventId, endedAt, failed, isFinal, toolName, model, startsSubagent, ...rest }: EntryChange,
 ) {
   return {
     s: sessionId,
@@ -317,7 +317,7 @@ function changeRow(
     }),
     last_event_id: lastEventId,
     ...(endedAt !== undefined && { is_ended: endedAt !== null, ended_at: endedAt }),
-    is_failed: isFailed,
+    failed: failed && rangesOf(failed),
     is_final: isFinal,
     tool_name: toolName,
     model,

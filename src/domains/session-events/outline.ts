@@ -118,7 +118,7 @@ export class OutlineBuilder {
     const { kind, callId } = entry?.begin ?? {};
     if (kind === 'userMessage' || kind === 'agentMessage') this.#addMessage(mark, event, { entry, data });
     if (kind === 'toolCall' && callId != null && entry?.endedAt === null) this.#addCall(entry, callId, data);
-    const hasFailed = entry?.isFailed === true && isNew(this.#failed, entry.id);
+    const hasFailed = entry?.failed !== undefined && isNew(this.#failed, entry.id);
     const hasEnded = kind === 'toolCall' && entry?.endedAt != null && isNew(this.#ended, entry.id);
     if (hasEnded) this.#addResult(event, entry);
     const happened = {
@@ -169,11 +169,11 @@ export class OutlineBuilder {
     this.#calls.set(callId, { id, createdAt, name: toolName, purpose, parentId: begin?.subagentId ?? null });
   }
 
-  #addResult(event: SessionEventRow, { id, begin, toolName = '', isFailed }: EntryChange): void {
+  #addResult(event: SessionEventRow, { id, begin, toolName = '', failed }: EntryChange): void {
     const tool = this.#toolOf(shortText(toolName, MAX_NAME), id);
     tool.calls += 1;
     tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(begin?.startedAt ?? event.createdAt));
-    if (isFailed !== true) return;
+    if (!failed) return;
     tool.failures += 1;
     tool.failureId ??= event.id;
   }

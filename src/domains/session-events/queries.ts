@@ -86,9 +86,9 @@ type Value = ValueOf<Given>;
 /** `isFine` is that of `isError: false`. */
 type Condition = keyof SessionEventFilter | 'isFine';
 
-/** What failed in the failed entries of a session: a result, or the first event. */
+/** What failed in the failed entries of a session. */
 const failedIn = (value: Value, sessionId: RawBuilder<string>) =>
-  sql`select coalesce(n.output_id, n.id) from session_entry as n where n.session_id = ${sessionId} and n.organization_id = ${value('organizationId')}::uuid and n.is_failed`;
+  sql`select generate_series(lower(r), upper(r) - 1) from session_entry as n, unnest(n.failed_events) as r where n.session_id = ${sessionId} and n.organization_id = ${value('organizationId')}::uuid and n.is_failed`;
 
 const isFound =
   (name: 'text' | 'search') =>

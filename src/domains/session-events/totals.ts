@@ -14,6 +14,13 @@ export interface ReportedUsage {
   readonly total: AddedUsage;
   /** The same by model and tool. */
   readonly sums: readonly AddedSum[];
+  /** Which totals of calls the agent has reported itself: they take the place of what is counted of all events. Absent when there are no calls. */
+  readonly ownCalls?: OwnCalls;
+}
+
+export interface OwnCalls {
+  readonly ownToolCalls: boolean;
+  readonly ownToolErrors: boolean;
 }
 
 type Amounts = Partial<Record<UsageField, number>>;
@@ -131,15 +138,25 @@ class Report {
   get result(): ReportedUsage | undefined {
     const all = { ...this.#counted, ...this.#total };
     if (Object.keys(all).length === 0) return undefined;
+    const hasCalls = all.toolCalls !== undefined || all.toolErrors !== undefined;
+    this.#day = this.#today;
+    const unnamed = hasCalls ? this.#sumOf('model', undefined) : {};
     for (const field of ['toolCalls', 'toolErrors'] as const) {
       const counted = this.#counted[field];
       // The sums of tools stay, and all sums together are what the agent reports.
-      if (this.#total[field] !== undefined && counted) add(this.#sumOf('model', undefined), field, -counted);
+      if (this.#total[field] !== undefined && counted) add(unnamed, field, -counted);
     }
     const entries = USAGE_FIELDS.map((field) => [field, all[field] ?? null]);
     // It has all fields.
     const total = Object.fromEntries(entries) as AddedUsage;
-    return { total, sums: [...this.#sums.values()].map(({ amounts, ...names }) => ({ ...names, ...amounts })) };
+    const sums = [...this.#sums.values()].map(({ amounts, ...names }) => ({
+      ...names,
+      ...amounts,
+      ...(amounts === unnamed && { takesBack: true as const }),
+    }));
+    const { toolCalls, toolErrors } = this.#total;
+    const ownCalls = { ownToolCalls: toolCalls !== undefined, ownToolErrors: toolErrors !== undefined };
+    return { total, sums, ...(hasCalls && { ownCalls }) };
   }
 }
 

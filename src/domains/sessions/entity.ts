@@ -171,6 +171,9 @@ const SessionStreamSchema = defineEntity({
     toolCalls: p.bigint('number').nullable(),
     toolErrors: p.bigint('number').nullable(),
     durationMs: p.bigint('number').nullable(),
+    /** How many of the calls and errors were counted from events; below 0 once the agent reports them itself. */
+    countedToolCalls: p.bigint('number').nullable(),
+    countedToolErrors: p.bigint('number').nullable(),
     /** What the format of an agent remembers of earlier lines, as JSON. */
     formatMemory: p.text().nullable(),
     /** The same of the lines that the command of a run has written, beside those of its transcript. */

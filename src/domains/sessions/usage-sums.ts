@@ -17,6 +17,8 @@ export interface AddedSum extends Partial<Readonly<Record<SumField, number | nul
   readonly tool?: string;
   /** Where it is not that of the append. */
   readonly day?: string;
+  /** Set for the sum, of no model and no tool, from which calls are taken that were counted before. */
+  readonly takesBack?: true;
 }
 
 type Tables = UsageSumTables & SessionTables;
@@ -70,9 +72,20 @@ export function sumsOfAppended(of: {
   readonly at: RawBuilder<string>;
   /** A list of {@link AddedSum}, as {@link sumsToJson} writes it. */
   readonly sums: RawBuilder<string>;
+  /** Whether the head has what is taken back of calls. */
+  readonly hasTaken: boolean;
 }) {
   const columns = sql.join(AMOUNTS.map((amount) => sql`${sql.ref(amount)} ${typeOf(amount)}`));
-  const given = sql`json_to_recordset(${of.sums}::json)`.as<'u'>(sql`u(model text, tool text, day date, ${columns})`);
+  const rows = sql`json_to_recordset(${of.sums}::json)`.as<'u'>(
+    sql`u(model text, tool text, day date, takes_back boolean, ${columns})`,
+  );
+  const amountOf = (amount: (typeof AMOUNTS)[number]) => {
+    const [given, taken] = [sql.ref(`u.${amount}`), sql.ref(`head.taken_${amount}`)];
+    const isTaken = of.hasTaken && (amount === 'tool_calls' || amount === 'tool_errors');
+    return isTaken
+      ? sql`case when u.takes_back and ${taken} <> 0 then coalesce(${given}, 0) + ${taken} else ${given} end`
+      : given;
+  };
   const place = {
     organizationId: of.organizationId,
     day: sql`coalesce(u.day, ${utcDay(of.at)})`,
@@ -90,10 +103,11 @@ export function sumsOfAppended(of: {
     .columns(COLUMNS)
     .expression(
       db
-        .selectFrom(['head', 'session as s', given])
-        .select(valuesOf(place, groups, (amount) => sql.ref(`u.${amount}`)))
+        .selectFrom(['head', 'session as s', rows])
+        .select(valuesOf(place, groups, amountOf))
         .where('s.id', '=', sql<SessionId>`${of.sessionId}`)
         .where('s.organization_id', '=', sql<OrganizationId>`${of.organizationId}`)
+        .where(sql<boolean>`num_nonnulls(${sql.join(AMOUNTS.map(amountOf))}) > 0`)
         .orderBy('key')
         .orderBy('day'),
     )

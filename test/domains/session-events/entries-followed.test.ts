@@ -93,6 +93,12 @@ test('an entry that fails leaves a stream of those that have not, and who comes 
     ['end', '3.end', undefined, undefined],
   ]);
   expect((await open('3.end')).response.status).toBe(204);
+  const headers = { Accept: 'text/event-stream', 'Last-Event-ID': 'x.end' };
+  const refused = await gateway.rest<{ detail: string }>('GET', `/v1/sessions/${id}/entries`, { key, headers });
+  expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+    400,
+    expect.stringContaining('the id of a message of the stream'),
+  ]);
   await moveTo(gateway, key, id, 'QUEUED', 'IN_PROGRESS');
   await add(call('completed'));
   const again = await open('3.end');

@@ -40,7 +40,7 @@ function folded(events: readonly ModelEvent[], size: () => number): ModelEntry[]
         turn,
         subagentId,
         events: ids,
-        isFailed: entry.isFailed ?? false,
+        isFailed: entry.failed !== undefined,
         isFinal: kind === 'agentMessage' && (entry.isFinal ?? false),
         text: kind === 'note' ? '' : content.text,
         output: kind === 'toolCall' ? content.output : '',

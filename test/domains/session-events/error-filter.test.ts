@@ -18,6 +18,11 @@ test('events that report an error are found by the failure of a tool, or by the 
     // The end of a call says whether it failed, not what it put out before.
     { type: 'x', itemId: 'a', toolName: 'Bash', toolResult: { status: 'running', output: 'so far' } },
     { type: 'x', itemId: 'a', toolResult: { status: 'completed', exitCode: 1 } },
+    // Of a call all events are found that say that it has failed, and no other.
+    { type: 'x', itemId: 'b', toolName: 'Bash', toolResult: { status: 'running', exitCode: 2 } },
+    { type: 'x', itemId: 'b', toolResult: { status: 'error' } },
+    { type: 'x', itemId: 'c', toolName: 'Bash', toolResult: { status: 'running', exitCode: 3 } },
+    { type: 'x', itemId: 'c', toolResult: { status: 'completed', output: 'done' } },
   ];
   const events = data.map((eventData) => ({ eventType: 'x', provider: 'p', eventData }));
   await append(gateway, key, id, events);
@@ -26,7 +31,7 @@ test('events that report an error are found by the failure of a tool, or by the 
   const page = (...ids: number[]) => ({
     sessionEvents: { nodes: ids.map((databaseId) => ({ databaseId })), totalCount: ids.length },
   });
-  expect(await found(true)).toEqual(page(2, 4, 5, 8));
-  expect(await found(false)).toEqual(page(1, 3, 6, 7));
-  expect(await found(null)).toEqual(page(1, 2, 3, 4, 5, 6, 7, 8));
+  expect(await found(true)).toEqual(page(2, 4, 5, 8, 9, 10, 11));
+  expect(await found(false)).toEqual(page(1, 3, 6, 7, 12));
+  expect(await found(null)).toEqual(page(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
 });

@@ -87,9 +87,9 @@ test('no text of an agent begins a heading or HTML, ends a quotation or a block 
 test('code stays code, with its language, and the rest of a message is Markdown that is quoted', () => {
   const writer = createMarkdown();
   const text =
-    'Use **`a < b`**:\n\n- one\n\n```ts\nconst a: Array<string> = [`x`];\n```\n\nor <b>this</b>\n~~~\nunclosed ``` <i>';
+    'Use **`a < b`**:\n\n- one\n\n```ts title="a b.ts"\nconst a: Array<string> = [`x`];\n```\n\nor <b>this</b>\n~~~\nunclosed ``` <i>';
   expect(writer.entry(entry('agentMessage', text))).toBe(
-    '## Agent\n\n> Use **`a < b`**:\n>\n> - one\n>\n\n```ts\nconst a: Array<string> = [`x`];\n```\n\n>\n> or \\<b>this\\</b>\n\n````\nunclosed ``` <i>\n````\n\n',
+    '## Agent\n\n> Use **`a < b`**:\n>\n> - one\n>\n\n```ts title="a b.ts"\nconst a: Array<string> = [`x`];\n```\n\n>\n> or \\<b>this\\</b>\n\n````\nunclosed ``` <i>\n````\n\n',
   );
 });
 

@@ -79,6 +79,36 @@ test('calls and errors are those that the agent reports, else counted; a failed 
   expect(await read(report)).toMatchObject({ totals: { toolCalls: 5, toolErrors: 1 } });
 });
 
+test('what the agent reports takes the place of all that was counted, in appends before and after it too', async () => {
+  const { key: own } = await gateway.createKey();
+  const id = await createSession(gateway, own);
+  const ended = (itemId: string, status: string) =>
+    event({ itemId, toolName: 'Bash', toolResult: { status }, usage: { inputTokens: 1 } });
+  const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+  const read = async (path: string) => (await gateway.rest<object>('GET', path, { key: own })).body;
+  const totalsAfter = async (...events: object[]) => {
+    await append(gateway, own, id, events);
+    const { inputTokens, toolCalls, toolErrors } = { ...NONE, ...(await read(`/v1/sessions/${id}/usage`)) };
+    // The sums of the organization are those of its only session.
+    for (const group of ['TOOL', 'MODEL', 'DAY'])
+      expect(await read(`/v1/usage-report?from=${day(-1)}&until=${day(2)}&groupBy=${group}`)).toMatchObject({
+        totals: { inputTokens, toolCalls, toolErrors },
+      });
+    return [toolCalls, toolErrors];
+  };
+  expect(await totalsAfter(ended('a', 'error'), ended('b', 'completed'))).toEqual([2, 1]);
+  expect(await totalsAfter(ended('c', 'error'))).toEqual([3, 2]);
+  // Of the agent, which knows of more calls. Its errors are still counted.
+  expect(await totalsAfter(ended('d', 'error'), event({ usage: { toolCalls: 9 } }))).toEqual([9, 3]);
+  expect(await totalsAfter(ended('e', 'error'))).toEqual([9, 4]);
+  expect(await totalsAfter(event({ usage: { toolCalls: 2, toolErrors: 1 } }), ended('f', 'error'))).toEqual([11, 1]);
+  expect(await totalsAfter(ended('g', 'error'))).toEqual([11, 1]);
+  expect(await totalsAfter(event({ usage: { toolErrors: 1 } }))).toEqual([11, 2]);
+  expect(await read(`/v1/usage-report?from=${day(-1)}&until=${day(2)}&groupBy=TOOL`)).toMatchObject({
+    rows: expect.arrayContaining([expect.objectContaining({ key: 'Bash', toolCalls: 7, toolErrors: 6 })]),
+  });
+});
+
 test('a batch that is sent again adds nothing', async () => {
   const id = await createSession(gateway, key);
   const events = [event({ usage: { turns: 1 } })];
