@@ -5,6 +5,7 @@ import { issueKey } from '../../../src/operator/issue-key.ts';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { grantTo } from '../../support/fixtures/oauth-grants.ts';
 import { NOTIFICATIONS_ONLY } from '../../support/fixtures/notifications.ts';
 import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
 import { type SocketMessage, type TestSocket, connectSocket } from '../../support/fixtures/websockets.ts';
@@ -300,6 +301,23 @@ describe('rights', () => {
     const refused = { code: 4403, reason: 'missing or invalid API key' };
     expect([await idle.closed, await following.closed]).toEqual([refused, refused]);
   });
+
+  test.each(['removeOrganizationMember', 'endOrganizationMemberSignIns', 'leaveOrganization'])(
+    '%s closes the sockets of the sign-ins that it ends at once',
+    async (name) => {
+      const admin = await gateway.createKey();
+      const member = await gateway.createKey({ organization: admin.organization });
+      const { token } = await grantTo(gateway, member, { path: '/graphql' });
+      const socket = await connect(token);
+      const [by, input] =
+        name === 'leaveOrganization'
+          ? [member, { organizationId: admin.organizationId }]
+          : [admin, { userId: member.userId }];
+      const query = `mutation($input: ${name[0]?.toUpperCase()}${name.slice(1)}Input!) { ${name}(input: $input) { __typename } }`;
+      expect(JSON.stringify((await peer.graphql(by.key, query, { input })).data)).toContain('Payload');
+      expect(await socket.closed).toEqual({ code: 4403, reason: 'missing or invalid API key' });
+    },
+  );
 
   test('a subscription ends when its object becomes private, and the socket goes on', async () => {
     const admin = await gateway.createKey();
