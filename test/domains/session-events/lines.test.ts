@@ -39,6 +39,7 @@ type Data = {
   readonly line?: { event: number; events: number };
   readonly accumulatedText?: string;
   readonly source?: string;
+  readonly scope?: object;
 };
 const stored = async (sessionId: string) =>
   (await readAll(gateway, key, sessionId, 1000)).map(({ eventData }) => eventData as unknown as Data);
@@ -192,4 +193,16 @@ test('10,000 lines are stored in one request', async () => {
   const lines = Array.from({ length: 10_000 }, (_, index) => `{"type":"turn.started","n":${index}}`);
   expect((await send(id, 'codex', lines.join('\n'))).body).toMatchObject({ events: 10_000, lastId: 10_000 });
   expect(linesOf(await stored(id))).toEqual(lines);
+});
+
+test('the lines of a request with the parameter `subagent` are of that subagent, and those of the next one are not', async () => {
+  const id = await createSession(gateway, key);
+  const line = (text: string) => JSON.stringify({ type: 'message', role: 'assistant', content: text });
+  await send(id, 'gemini; subagent=s1', line('below'));
+  await send(id, 'gemini', line('above'));
+  const texts = (await stored(id)).filter(({ accumulatedText }) => accumulatedText !== undefined);
+  expect(texts.map(({ accumulatedText, scope }) => [accumulatedText, scope])).toEqual([
+    ['below', { kind: 'subagent', taskId: 's1' }],
+    ['above', { kind: 'foreground' }],
+  ]);
 });

@@ -243,6 +243,18 @@ test('when the key is revoked, in this process or another, the stream ends with 
   }
 });
 
+test('when the session is deleted, in this process or another, the stream ends', async () => {
+  for (const by of [gateway, peer]) {
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(1));
+    const stream = await follow(gateway, key, id);
+    await stream.take(1);
+    const rest = stream.take(2);
+    expect((await by.rest('DELETE', `/v1/sessions/${id}`, { key })).status).toBe(204);
+    expect(await rest).toEqual([endAt(1)]);
+  }
+});
+
 test('an internal failure ends a live tail with an error without details, and is logged with the request id', async () => {
   const { sql, notifier } = gateway.dependencies;
   const id = await createSession(gateway, key);
