@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type InputFault, ValidationError } from '../errors.ts';
 import { isObject } from '../is-object.ts';
 import { counted } from '../text/wording.ts';
@@ -150,3 +150,20 @@ function isWide(value: object, properties: number = WORK.properties): boolean {
 }
 
 const within = (name: string, fault: InputFault): InputFault => ({ ...fault, path: [name, ...fault.path] });
+
+/** The free texts among the properties of an object, with the most characters of each: no ids, addresses and closed lists. */
+export function freeTexts({ shape }: z.ZodObject): readonly (readonly [name: string, max: number])[] {
+  return Object.entries<z.core.$ZodType>(shape).flatMap(([name, schema]) => {
+    const value = withoutNull(schema);
+    const isFree = value instanceof z.ZodString && value.format === null && value.meta()?.['format'] === undefined;
+    return isFree && value.maxLength !== null ? [[name, value.maxLength] as const] : [];
+  });
+}
+
+/** The schema of a value that is given. */
+function withoutNull(schema: z.core.$ZodType): z.core.$ZodType {
+  // Every schema is one of the classes of zod.
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  if (def.type === 'pipe') return withoutNull(def.in);
+  return 'innerType' in def ? withoutNull(def.innerType) : schema;
+}

@@ -3,6 +3,7 @@ import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, limitReached } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
+import { freeTexts } from '../../core/input/shape-bounds.ts';
 import { eraseLateAnswers, eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { REDACTED } from '../../core/redaction/redact.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
@@ -10,6 +11,7 @@ import { isUuid } from '../../core/ids.ts';
 import { BatchSize, WORK, WorkSlices } from '../../core/work-budget.ts';
 import {
   WRITE_SESSIONS,
+  createSessionInput,
   lockSessionWithStream,
   requireNotHeld,
   sessionsTopic,
@@ -133,12 +135,12 @@ type Locked = Awaited<ReturnType<typeof lockSessionWithStream>>['session'];
 async function redactSession(session: Locked, redaction: TextRedaction): Promise<void> {
   const slices = new WorkSlices();
   const { richContent, agentOptions, source, sourcePullRequest } = session;
+  const texts: Record<string, unknown> = session;
   for (const [name, max] of FREE_TEXTS) {
-    const before = session[name];
-    if (before != null) session[name] = cutTo(max, redaction.replace(before));
+    const before = texts[name];
+    if (typeof before !== 'string' || (name === 'projectId' && isUuid(before))) continue;
+    texts[name] = cutTo(max, redaction.replace(before));
   }
-  if (session.projectId != null && !isUuid(session.projectId))
-    session.projectId = cutTo(MAX_SHORT, redaction.replace(session.projectId));
   for (const name of ['externalUrl', 'htmlUrl'] as const) {
     const address = session[name] == null ? null : redaction.replace(session[name]);
     session[name] = address !== null && URL.canParse(address) ? address : null;
@@ -154,19 +156,11 @@ async function redactSession(session: Locked, redaction: TextRedaction): Promise
   if (redaction.replace(plain) !== plain) session.richContent = null;
 }
 
-/** The bounds of what clients may send. */
+/** What clients may send, with its bounds. */
+const FREE_TEXTS = freeTexts(createSessionInput);
+/** The bounds of pull requests. */
 const MAX_TITLE = 1_000;
 const MAX_SHORT = 500;
-const FREE_TEXTS = [
-  ['title', MAX_TITLE],
-  ['description', 1_000_000],
-  ['kind', 100],
-  ['agent', MAX_SHORT],
-  ['baseBranch', MAX_SHORT],
-  ['branchName', MAX_SHORT],
-  ['targetBranch', MAX_SHORT],
-  ['externalId', MAX_SHORT],
-] as const;
 
 const MEMORIES = ['formatMemory', 'commandMemory'] as const;
 type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
