@@ -44,14 +44,20 @@ function makeCheck(schema: z.core.$ZodType): Check | undefined {
       return listCheck(def);
     case 'union':
       return unionCheck(def);
-    case 'pipe':
-      // The schema behind `preprocess` describes what it gets.
-      return checkOf(typeOf(def.in) === 'transform' ? def.out : def.in);
     case 'lazy':
       return checkOf(def.getter());
-    default:
-      return 'innerType' in def ? checkOf(def.innerType) : undefined;
+    default: {
+      const inner = innerOf(def);
+      return inner && checkOf(inner);
+    }
   }
+}
+
+/** The schema within one that adds something to it, such as `optional`. */
+function innerOf(def: z.core.$ZodTypes['_zod']['def']): z.core.$ZodType | undefined {
+  // The schema behind `preprocess` describes what it gets.
+  if (def.type === 'pipe') return typeOf(def.in) === 'transform' ? def.out : def.in;
+  return 'innerType' in def ? def.innerType : undefined;
 }
 
 const typeOf = (schema: z.core.$ZodType): string => schema._zod.def.type;
@@ -163,7 +169,6 @@ export function freeTexts({ shape }: z.ZodObject): readonly (readonly [name: str
 /** The schema of a value that is given. */
 function withoutNull(schema: z.core.$ZodType): z.core.$ZodType {
   // Every schema is one of the classes of zod.
-  const { def } = (schema as z.core.$ZodTypes)._zod;
-  if (def.type === 'pipe') return withoutNull(def.in);
-  return 'innerType' in def ? withoutNull(def.innerType) : schema;
+  const inner = innerOf((schema as z.core.$ZodTypes)._zod.def);
+  return inner ? withoutNull(inner) : schema;
 }

@@ -207,10 +207,13 @@ function addedUsage(value: ValueOf<Given>) {
       const column = sql.ref(snake(field));
       const type = sql.raw(field === 'costUsd' ? 'double precision' : 'bigint');
       const added = sql`${value(field)}::${type}`;
-      return [snake(field), sql<number>`coalesce(${column} + ${added}, ${added}, ${column})`];
+      return [snake(field), plus(column, added)];
     }),
   );
 }
+
+const plus = (total: RawBuilder<unknown>, added: RawBuilder<unknown>) =>
+  sql<number>`coalesce(${total} + ${added}, ${added}, ${total})`;
 
 const CALLS = [
   { field: 'toolCalls', own: 'ownToolCalls', counted: sql.ref('counted_tool_calls') },
@@ -229,12 +232,12 @@ function addedCalls(value: ValueOf<Given>) {
       [
         snake(field),
         sql<number>`case when ${isOwn} then coalesce(${total}, 0) + ${added} - ${before} when ${counted} < 0 then ${total}
-          else coalesce(${total} + ${added}, ${added}, ${total}) end`,
+          else ${plus(total, added)} end`,
       ],
       [
         `counted_${snake(field)}`,
         sql<number>`case when ${isOwn} then -1 - ${before} when ${counted} < 0 then -1
-          else coalesce(${counted} + ${added}, ${added}, ${counted}) end`,
+          else ${plus(counted, added)} end`,
       ],
     ];
   });

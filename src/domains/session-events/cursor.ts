@@ -18,9 +18,9 @@ export const cursorSchema = z
   .refine((cursor) => !isTooLarge(cursor), rule('TOO_LARGE', BOUND));
 
 /** The id in a cursor; null when no cursor is given. @throws ValidationError that names the argument. */
-export function cursorId(cursor: string | null | undefined, argument: string): number | null {
+export function cursorId(cursor: string | null | undefined, argument: string, ofForm = RULE): number | null {
   if (cursor == null) return null;
-  if (!PATTERN.test(cursor)) throw invalid(argument, RULE, 'BAD_FORMAT');
+  if (!PATTERN.test(cursor)) throw invalid(argument, ofForm, 'BAD_FORMAT');
   if (isTooLarge(cursor)) throw invalid(argument, BOUND, 'TOO_LARGE');
   return idOf(cursor);
 }
@@ -41,9 +41,7 @@ export function entryPosition(
 ): { readonly after: number; readonly knowsEnd: boolean } | undefined {
   const knowsEnd = cursor?.endsWith(AFTER_END) === true;
   const id = knowsEnd ? cursor.slice(0, -AFTER_END.length) : cursor;
-  if (id != null && !PATTERN.test(id))
-    throw invalid(argument, `${RULE}, or the id of a message of the stream`, 'BAD_FORMAT');
-  const after = cursorId(id, argument);
+  const after = cursorId(id, argument, `${RULE}, or the id of a message of the stream`);
   return after === null ? undefined : { after, knowsEnd };
 }
 
