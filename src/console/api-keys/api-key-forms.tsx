@@ -124,6 +124,7 @@ export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }
     place: 'this',
   };
   const form = useForm({
+    boundsOf: 'CreateApiKey',
     initial,
     send: (
       { name, scopes, expiresAt, date, place },
@@ -150,13 +151,7 @@ export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }
       isBlocked={expiresAt === 'date' && date === ''}
       onClose={onClose}
     >
-      <TextField
-        name="name"
-        max={100}
-        label="Name"
-        isRequired
-        help="What it is for, such as the program that uses it."
-      />
+      <TextField name="name" label="Name" isRequired help="What it is for, such as the program that uses it." />
       <ScopesField scopes={grantableScopes(caller.scopes, role, serviceAccount !== undefined)} textOf={textOf} />
       <SelectField name="expiresAt" label="Expires" choices={[...EXPIRIES, ['none', never]]} />
       {expiresAt === 'date' && <TextField name="date" label="Last day" type="date" isRequired />}

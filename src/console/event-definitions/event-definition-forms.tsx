@@ -61,6 +61,7 @@ function matchingOf({ isMatched, [EVENT_PROPERTY]: eventPropertyName, [RECORD_PR
 /** The form that creates an event definition. */
 export function CreateDefinition({ onClose }: DialogProps) {
   const form = useForm({
+    boundsOf: 'CreateEventDefinition',
     initial: EMPTY,
     send: (values, { idempotencyKey }) => {
       const { label, name, description, primaryObject, customObjectName, includeDefaultProperties } = values;
@@ -85,7 +86,7 @@ export function CreateDefinition({ onClose }: DialogProps) {
   return (
     <FormDialog title="New event definition" submit="Create" form={form} onClose={onClose}>
       <TextField name="label" label="Label" isRequired help="What people see. It can be changed later." />
-      <TextField name="name" max={50} label="Name" help={<NameHelp label={label} />} />
+      <TextField name="name" label="Name" help={<NameHelp label={label} />} />
       <TextField name="description" label="Description" rows={3} help="What the event means, and when it is sent." />
       <SelectField
         name="primaryObject"
@@ -161,6 +162,7 @@ export function EditDefinition({ definition, onDone, onClose }: DefinitionProps)
   const { name: eventName, updatedAt } = definition;
   const values = { label: definition.label, description: definition.description ?? '' };
   const form = useForm({
+    boundsOf: 'UpdateEventDefinition',
     initial: values,
     current: { updatedAt, values },
     onConflict: onDone,

@@ -57,6 +57,7 @@ interface EventProps extends DialogProps {
 
 export function AddProperty({ eventName, onDone, onClose }: EventProps) {
   const form = useForm({
+    boundsOf: 'AddEventProperty',
     initial: { label: '', name: '', type: FIRST_TYPE, description: '', options: [EMPTY_OPTION] },
     send: ({ label, name, type, description, options }, { idempotencyKey }) => {
       const rest = { name: name || null, description: description || null, options: optionsOf(type, options) };
@@ -66,10 +67,9 @@ export function AddProperty({ eventName, onDone, onClose }: EventProps) {
   });
   return (
     <FormDialog title="Add a property" submit="Add" form={form} onClose={onClose}>
-      <TextField name="label" max={50} label="Label" isRequired help="What people see." />
+      <TextField name="label" label="Label" isRequired help="What people see." />
       <TextField
         name="name"
-        max={50}
         label="Name"
         help="What programs send. Left empty, it is made from the label. It never changes."
       />
@@ -92,6 +92,7 @@ export function EditProperty({ eventName, property, onDone, onClose }: PropertyP
   const { name, type, label, description, options, updatedAt } = property;
   const values = { label, description: description ?? '', options };
   const form = useForm({
+    boundsOf: 'UpdateEventProperty',
     initial: values,
     current: { updatedAt, values },
     onConflict: onDone,
@@ -104,7 +105,7 @@ export function EditProperty({ eventName, property, onDone, onClose }: PropertyP
   });
   return (
     <FormDialog title={`Edit the property ${name}`} submit="Save" form={form} onClose={onClose}>
-      <TextField name="label" max={50} label="Label" isRequired />
+      <TextField name="label" label="Label" isRequired />
       {type === 'ENUMERATION' && <OptionsField />}
       <TextField name="description" label="Description" rows={3} />
     </FormDialog>

@@ -74,6 +74,7 @@ function namedValue(line: string, separator: string): { readonly name: string; r
 /** The form that creates a connection of any kind. */
 export function CreateConnection({ onClose }: DialogProps) {
   const form = useForm({
+    boundsOf: 'CreateMcpServer',
     initial: EMPTY,
     send: (values, { idempotencyKey }) => run('CreateMcpServer', { input: inputOf(values) }, { idempotencyKey }),
     onDone: ({ mcpServer, authorizationUrl }) => {
@@ -163,6 +164,7 @@ export function EditConnection({ server, onDone, onClose }: ConnectionProps) {
     args: (server.args ?? []).join('\n'),
   };
   const form = useForm({
+    boundsOf: 'UpdateMcpServer',
     initial: { ...stored, clientSecret: '', headers: '', env: '' },
     current: { updatedAt, values: { ...stored, clientSecret: '', headers: '', env: '' } },
     onConflict: onDone,
@@ -241,6 +243,7 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps) {
     allowMissingPkceMetadata: server.allowMissingPkceMetadata,
   };
   const form = useForm({
+    boundsOf: 'UpdateMcpServerSettings',
     initial: values,
     current: { updatedAt: server.updatedAt, values },
     onConflict: onDone,

@@ -89,6 +89,7 @@ function GroupForm({ group, members, onDone, onClose }: EditGroupProps & { reado
   // Members that could not be loaded would be taken out.
   const isWhole = group === undefined || (!group.isManagedBySCIM && members.length >= (group.members?.totalCount ?? 0));
   const form = useForm({
+    boundsOf: 'CreateGroup',
     initial,
     send: (
       { name, externalName, memberIds },

@@ -7,6 +7,7 @@ import { ROLES, roleOf } from '../parts/parts.tsx';
 /** The form that creates a service account. */
 export function CreateServiceAccount({ onDone, onClose }: DialogProps & { readonly onDone: () => void }) {
   const form = useForm({
+    boundsOf: 'CreateServiceAccount',
     initial: { name: '', role: 'MEMBER' },
     send: ({ name, role }, { idempotencyKey }) =>
       run('CreateServiceAccount', { input: { name, role: roleOf(role) } }, { idempotencyKey }),
@@ -17,7 +18,7 @@ export function CreateServiceAccount({ onDone, onClose }: DialogProps & { readon
   });
   return (
     <FormDialog title="New service account" submit="Create" form={form} onClose={onClose}>
-      <TextField name="name" max={100} label="Name" isRequired help="What uses it, such as the CI of a repository." />
+      <TextField name="name" label="Name" isRequired help="What uses it, such as the CI of a repository." />
       <SelectField name="role" label="Role" choices={ROLES} />
     </FormDialog>
   );

@@ -29,6 +29,7 @@ export function CreateOrganization({ onCreated, onClose }: CreateProps) {
   const createApiKey = isBound && (caller?.scopes.includes('API_KEYS_WRITE') ?? false);
   const boundText = `You are signed in with a key that acts only in ${caller?.organization?.name ?? 'one organization'}. ${createApiKey ? 'You get a key of the new organization with the same scopes.' : 'To open the new one, sign in with a key that can act in it.'}`;
   const form = useForm({
+    boundsOf: 'CreateOrganization',
     initial: { name: '', slug: '' },
     send: ({ name, slug }, { idempotencyKey }) =>
       run('CreateOrganization', { input: { name, slug: slug || null, createApiKey } }, { idempotencyKey }),
@@ -41,7 +42,7 @@ export function CreateOrganization({ onCreated, onClose }: CreateProps) {
   return (
     <FormDialog title="New organization" submit="Create" form={form} onClose={onClose}>
       {isBound && <p>{boundText}</p>}
-      <TextField name="name" max={100} label="Name" isRequired />
+      <TextField name="name" label="Name" isRequired />
       <TextField
         name="slug"
         label="Slug"
@@ -63,6 +64,7 @@ export function EditOrganization({ organization, onDone, onClose }: EditProps) {
   const { id, updatedAt } = organization;
   const values = { name: organization.name, logoUrl: organization.logoUrl ?? '' };
   const form = useForm({
+    boundsOf: 'UpdateOrganization',
     initial: values,
     current: { updatedAt, values },
     onConflict: onDone,
@@ -75,7 +77,7 @@ export function EditOrganization({ organization, onDone, onClose }: EditProps) {
   });
   return (
     <FormDialog title="Edit the organization" submit="Save" form={form} onClose={onClose}>
-      <TextField name="name" max={100} label="Name" isRequired />
+      <TextField name="name" label="Name" isRequired />
       <TextField name="logoUrl" label="Address of the logo" type="url" />
       <p class="soft">The slug of an organization never changes.</p>
     </FormDialog>

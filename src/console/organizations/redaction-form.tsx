@@ -7,6 +7,7 @@ import { finish } from '../parts/notices.tsx';
 /** Replaces a text in all sessions. The slug is typed again. */
 export function RedactOrganization({ slug, onClose }: DialogProps & { readonly slug: string }) {
   const form = useForm({
+    boundsOf: 'RedactOrganization',
     initial: { text: '', typed: '' },
     send: ({ text }, { idempotencyKey }) => run('RedactOrganization', { text }, { idempotencyKey }),
     onDone: () => finish('The redaction was requested. Your profile shows how far it is.', onClose),

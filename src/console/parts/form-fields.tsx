@@ -66,44 +66,17 @@ interface TextFieldProps extends FieldProps {
   readonly placeholder?: string;
   /** The number of lines, for longer texts. */
   readonly rows?: number;
-  /** The bound of the API, if it is another one for this object. What is beyond is cut, which the field says. */
-  readonly max?: number;
 }
 
-/** The bounds of the API in code points, by the last part of the name of the field. */
-const BOUNDS: Readonly<Record<string, number>> = {
-  title: 1000,
-  label: 100,
-  description: 10_000,
-  agent: 500,
-  baseBranch: 500,
-  branchName: 500,
-  targetBranch: 500,
-  reason: 1000,
-  text: 10_000,
-  name: 200,
-  externalName: 500,
-  slug: 100,
-  handle: 50,
-  url: 2048,
-  logoUrl: 2048,
-  serverUrl: 8192,
-  command: 4096,
-  clientId: 4096,
-  clientSecret: 65_536,
-  scope: 4096,
-  audience: 4096,
-  resource: 8192,
-};
 /** More than any text of the API may have. */
 const MAX_TEXT = 1_000_000;
 
 /** Whether a text begins with letters from right to left. `dir="auto"` takes a browser minutes for a megabyte. */
 const isRightToLeft = (text: string) => /^\P{L}*[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC]/u.test(text.slice(0, 200));
 
-export function TextField(props: TextFieldProps) {
-  const { name, label, help, isRequired = false, type, placeholder, rows } = props;
-  const { max = BOUNDS[name.split('.').at(-1) ?? ''] ?? MAX_TEXT } = props;
+/** What is beyond the bound of the API is cut, which the field says. */
+export function TextField({ name, label, help, isRequired = false, type, placeholder, rows }: TextFieldProps) {
+  const max = useFormState().bounds[name] ?? MAX_TEXT;
   const [isCut, setCut] = useState(false);
   const [{ value, set, ...rest }, below] = useField<string>(name, help);
   // Preact has other attributes for each type, so that it takes no union of them.

@@ -1,6 +1,7 @@
 import { createContext } from 'preact';
 import type { Content } from './markup.ts';
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { TEXT_BOUNDS } from '../generated/text-bounds.ts';
 import { Button } from './button.tsx';
 import type { Answer } from './api.ts';
 import { confirmDone } from './notices.tsx';
@@ -64,6 +65,8 @@ type ReasonWords = Readonly<Record<string, string>>;
 
 interface FormOptions<Values, Data extends object> {
   readonly initial: Values;
+  /** The mutation whose bounds the texts have. */
+  readonly boundsOf?: keyof typeof TEXT_BOUNDS;
   readonly send: (values: Values, sending: Sending<Values>) => Promise<Answer<Data>>;
   readonly onDone: (payload: PayloadOf<Data>) => void;
   /** The object as it is now, for forms that change one: its version and the values of the fields. */
@@ -75,6 +78,8 @@ interface FormOptions<Values, Data extends object> {
 }
 
 export interface FormState {
+  /** How many characters the API takes in a text, by the name of the field. */
+  readonly bounds: Readonly<Record<string, number>>;
   readonly valueOf: (name: string) => unknown;
   readonly set: (name: string, value: unknown) => void;
   readonly faults: readonly FormFault[];
@@ -90,7 +95,7 @@ export interface FormState {
 export function useForm<Values extends object, Data extends object>(
   options: FormOptions<Values, Data>,
 ): FormState & { readonly values: Values } {
-  const { initial, send, onDone, current, onConflict, reasonWords = {} } = options;
+  const { initial, boundsOf, send, onDone, current, onConflict, reasonWords = {} } = options;
   const [first] = useState(initial);
   const [values, setValues] = useState(initial);
   const [faults, setFaults] = useState<readonly FormFault[]>([]);
@@ -128,6 +133,7 @@ export function useForm<Values extends object, Data extends object>(
   };
   return {
     values,
+    bounds: boundsOf ? TEXT_BOUNDS[boundsOf] : {},
     valueOf: (name) => Reflect.get(values, name),
     set: (name, value) => setValues((before) => ({ ...before, [name]: value })),
     faults,

@@ -18,6 +18,7 @@ interface ProfileProps extends DialogProps {
 export function EditProfile({ viewer: { user }, onDone, onClose }: ProfileProps) {
   const values = { name: user.name ?? '' };
   const form = useForm({
+    boundsOf: 'UpdateViewer',
     initial: values,
     current: { updatedAt: user.updatedAt, values },
     onConflict: onDone,
@@ -31,7 +32,6 @@ export function EditProfile({ viewer: { user }, onDone, onClose }: ProfileProps)
     <FormDialog title="Edit the profile" submit="Save" form={form} onClose={onClose}>
       <TextField
         name="name"
-        max={100}
         label="Name"
         help="Shown to the members of all your organizations. Without a name, they see your e-mail address."
       />

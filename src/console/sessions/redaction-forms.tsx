@@ -35,6 +35,7 @@ function confirmRedacted({ redactedEvents, redactedTexts }: Redacted): void {
 export function RedactText({ sessionId, marked, onDone, onClose }: TextProps) {
   const [isAbsent, setAbsent] = useState(false);
   const form = useForm({
+    boundsOf: 'RedactSessionEvents',
     initial: { text: marked },
     reasonWords: { LIMIT_REACHED: TOO_MANY_EVENTS },
     send: ({ text }, { idempotencyKey }) => {

@@ -48,6 +48,7 @@ function inputOf<Given extends Partial<Values>>(values: Given) {
 /** The form that creates a session. */
 export function CreateSession({ onClose }: DialogProps) {
   const form = useForm({
+    boundsOf: 'CreateSession',
     initial: EMPTY,
     send: (values, { idempotencyKey }) => run('CreateSession', { input: inputOf(values) }, { idempotencyKey }),
     onDone: ({ session }) => {
@@ -66,7 +67,7 @@ export function CreateSession({ onClose }: DialogProps) {
 const Fields = () => (
   <>
     <TextField name="title" label="Title" isRequired />
-    <TextField name="description" max={1_000_000} label="Description" rows={5} help="The task, as plain text." />
+    <TextField name="description" label="Description" rows={5} help="The task, as plain text." />
     <SelectField name="visibility" label="Who can read it" choices={VISIBILITIES} />
     <TextField name="agent" label="Agent" help="The name of the agent that works on it." />
     <SelectField name="mode" label="Mode" choices={MODES} />
@@ -141,6 +142,7 @@ interface LoadedProps extends Omit<EditProps, 'id'> {
 function LoadedDialog({ session, reload, onChange, onClose }: LoadedProps) {
   const values = valuesOf(session);
   const form = useForm({
+    boundsOf: 'UpdateSession',
     initial: values,
     current: { updatedAt: session.updatedAt, values },
     onConflict: reload,

@@ -80,6 +80,7 @@ interface HoldProps extends SessionProps {
 
 export function HoldSession({ id, onChange, onClose }: HoldProps) {
   const form = useForm({
+    boundsOf: 'HoldSession',
     initial: { reason: '' },
     send: ({ reason }, { idempotencyKey }) => run('HoldSession', { id, reason }, { idempotencyKey }),
     onDone: () => finish('The session is held.', onClose, onChange),

@@ -59,6 +59,7 @@ interface CreateProps extends DialogProps {
 export function CreateWebhook({ onClose, onCreated }: CreateProps) {
   const initial: Values = { url: '', which: 'ALL', types: [], conditions: [] };
   const form = useForm({
+    boundsOf: 'CreateWebhook',
     initial,
     send: (values, { idempotencyKey }) => run('CreateWebhook', { input: inputOf(values) }, { idempotencyKey }),
     onDone: ({ secret }) => {
@@ -87,6 +88,7 @@ const valuesOf = ({ url, types, conditions }: Webhook): Values => ({
 
 export function EditWebhook({ webhook, onDone, onClose }: WebhookProps) {
   const form = useForm({
+    boundsOf: 'UpdateWebhook',
     initial: valuesOf(webhook),
     current: { updatedAt: webhook.updatedAt, values: valuesOf(webhook) },
     send: (values, { idempotencyKey, expectedUpdatedAt }) => {

@@ -104,6 +104,8 @@ interface DerivedField {
   readonly defaultValue: unknown;
   readonly description: string;
   readonly deprecationReason?: string;
+  /** The bound of a text, in code points, from which those of the console's forms are generated. */
+  readonly extensions?: { readonly maxLength: number };
 }
 
 /** The condition on texts that older filters have by another name. */
@@ -164,6 +166,7 @@ function derivedField(
     required: isRequired && !isNullable,
     defaultValue: json.default,
     description: sentences.filter(Boolean).join(' '),
+    ...(value.maxLength !== undefined && { extensions: { maxLength: value.maxLength } }),
   };
 }
 

@@ -2,6 +2,7 @@ import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { referenceTo, resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
+import { keysOf } from '../../../core/keys-of.ts';
 import { readSessions } from '../operations.ts';
 import {
   HOLD_SESSIONS,
@@ -51,10 +52,26 @@ const CONTENT = refusable(READ_SESSION_CONTENT);
 
 type Fields = FieldsOf<SessionRow>;
 
+/** The columns that both APIs answer alike: all fields of the document but those that are defined below. */
+const columnsDocument = sessionDocument.omit({
+  id: true,
+  description: true,
+  artifacts: true,
+  mcpServers: true,
+  diffSummary: true,
+  sessionSource: true,
+  sourcePullRequest: true,
+  project: true,
+  projectId: true,
+  externalId: true,
+  externalUrl: true,
+  htmlUrl: true,
+  state: true,
+});
+
 /** Fields about the task of the agent and its results. */
 function taskFields(t: Fields) {
   return {
-    ...shown(t, sessionDocument, ['title', 'kind', 'artifactType']),
     ...exposed(t, {
       richContent: [
         nullable('JSON', CONTENT),
@@ -79,7 +96,6 @@ function taskFields(t: Fields) {
 /** Fields about the configuration of the agent. */
 function configurationFields(t: Fields) {
   return {
-    ...shown(t, sessionDocument, ['sessionType', 'mode', 'visibility', 'level', 'agent', 'agentId', 'sandboxSize']),
     ...exposed(t, {
       agentOptions: [nullable(AgentOptionsType, CONTENT), 'Options of the agent. Null when none were given.'],
     }),
@@ -96,7 +112,6 @@ function configurationFields(t: Fields) {
 /** Fields about the code that the session works on. */
 function codeFields(t: Fields) {
   return {
-    ...shown(t, sessionDocument, ['baseBranch', 'branchName', 'targetBranch']),
     ...exposed(t, { diffSummary: [nullable(DiffSummaryType, CONTENT), textOf(sessionDocument.shape.diffSummary)] }),
     sessionSource: t.field({
       type: SessionSourceType,
@@ -181,7 +196,6 @@ function stateFields(t: Fields) {
       extensions: { ...CONTENT, ...needs<SessionRow>('handledById', 'handledAt') },
       resolve: ({ handledById: by, handledAt }) => (handledAt === null ? null : { by, at: handledAt }),
     }),
-    ...shown(t, sessionDocument, ['isPinned', 'createdAt', 'updatedAt', 'lastQueuedAt', 'lastSeenAt']),
     ...exposed(t, {
       redactedAt: [
         nullable('DateTime'),
@@ -232,6 +246,7 @@ export const SessionType = entityType<SessionRow>('Session', {
     'One run of a coding agent. All members of the organization can read a public session; only its creator and administrators can read a private one.',
   read: readSessions,
   fields: (t) => ({
+    ...shown(t, columnsDocument, keysOf(columnsDocument.shape)),
     ...taskFields(t),
     ...configurationFields(t),
     ...codeFields(t),
