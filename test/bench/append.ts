@@ -16,9 +16,12 @@ export interface Append {
 
 const BATCH = 1000;
 
+/** In the ids of a batch, whose messages are its own: the number of the batch takes its place. */
+const NUMBER = '99999999';
+
 const EVENTS = Array.from({ length: BATCH }, (_, i) => ({
   eventType: 'stream',
-  messageId: `00000000-0000-4000-8005-${String(Math.floor(i / 50)).padStart(12, '0')}`,
+  messageId: `${NUMBER}-0000-4000-8005-${String(Math.floor(i / 50)).padStart(12, '0')}`,
   provider: 'anthropic',
   createdAt: new Date(1_772_352_000_000 + i * 37).toISOString(),
   eventData: {
@@ -31,10 +34,10 @@ const EVENTS = Array.from({ length: BATCH }, (_, i) => ({
       event: 'content_block_delta',
       message: ' the cart is',
       provider: 'anthropic',
-      messageId: `msg_${Math.floor(i / 50)}`,
+      messageId: `msg_${NUMBER}_${Math.floor(i / 50)}`,
     },
     index: i % 7,
-    itemId: `item_${Math.floor(i / 10)}`,
+    itemId: `item_${NUMBER}_${Math.floor(i / 10)}`,
     sequenceNumber: i,
     accumulatedText:
       'The checkout test waits for the confirmation and then reads the cart. On a slow runner the timer fires before it.'.slice(
@@ -65,8 +68,7 @@ export async function measureAppend(
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(bench.databaseUrl)));
   try {
     await clearAppended(connections[0]);
-    // The plain statement uses much higher ids than the gateway.
-    const next = connections.map(() => 1_000_000_000);
+    const next = connections.map(() => 0);
     const bare = (client: number) =>
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
     const through = (client: number) => timed(gateway, appendBatch(client), bench.key);
@@ -97,6 +99,9 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
+/** The plain statement has sessions of its own, whose events no gateway reads. */
+const bareSession = (client: number) => appendSession(APPEND_SESSIONS / 2 + client);
+
 const SESSIONS = Array.from({ length: APPEND_SESSIONS }, (_, index) => appendSession(index));
 
 /** Also checks status 200, because a refused batch has it, too. @throws Error unless there are this many events. */
@@ -113,12 +118,16 @@ async function requireStored(client: pg.Client | undefined, expected: number): P
 export async function clearAppended(client: pg.Client | undefined): Promise<void> {
   await client?.query('delete from session_event where session_id = any($1)', [SESSIONS]);
   await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [SESSIONS]);
+  await client?.query('delete from session_entry where session_id = any($1)', [SESSIONS]);
+  await client?.query('delete from session_fold where session_id = any($1)', [SESSIONS]);
   // Its texts are deleted, too, so that none is indexed again.
   await client?.query('delete from session_text where session_id = any($1) and event_id > 0', [SESSIONS]);
   await client?.query('update session_search set indexed_id = 0, version = null where session_id = any($1)', [
     SESSIONS,
   ]);
-  await client?.query('vacuum session_event, session_stream, session_search, session_text');
+  await client?.query(
+    'vacuum session_event, session_stream, session_entry, session_fold, session_search, session_text',
+  );
 }
 
 async function insert(
@@ -128,7 +137,7 @@ async function insert(
   base: number,
 ): Promise<void> {
   const values = [
-    appendSession(index),
+    bareSession(index),
     base,
     organizationId,
     EVENTS.map(({ createdAt }) => createdAt),
@@ -147,21 +156,21 @@ export const appendWork = (): Work => ({
   requests: SESSIONS.map((_, index) => appendBatch(index)),
 });
 
-/** An append to a session of the client, which is encoded once. */
+let batchNumber = 0;
+
+/** The next append to a session of the client. Its text is made once. */
 export function appendBatch(client: number): WorkRequest {
-  return (BATCHES[client] ??= appendOf(appendSession(client), BATCH));
+  batchNumber += 1;
+  const { body = '', ...request } = (BATCHES[client] ??= appendOf(appendSession(client), BATCH));
+  const number = String(batchNumber).padStart(NUMBER.length, '0');
+  return { ...request, body: Buffer.from(body.toString().replaceAll(NUMBER, number)) };
 }
 
 export function appendOf(sessionId: string, events: number): WorkRequest {
-  return encoded(graphql('Append', MUTATION, { input: { sessionId, events: EVENTS.slice(0, events) } }));
+  return graphql('Append', MUTATION, { input: { sessionId, events: EVENTS.slice(0, events) } });
 }
 
 const BATCHES: WorkRequest[] = [];
-
-/** The request with its body as bytes, so that the client does not encode it each time (README.md). */
-function encoded({ body = '', ...request }: WorkRequest): WorkRequest {
-  return { ...request, body: Buffer.from(body) };
-}
 
 /** Each client sends one batch after another for some seconds. */
 async function inParallel(

@@ -95,8 +95,13 @@ export function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, MAX_NAME).toWellFormed() : undefined;
 }
 
+/** The parts of a text come one after the other, and have the same. */
+let last = { text: '', digest: '' };
+
 function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+  if (text !== last.text || text === '')
+    last = { text, digest: createHash('sha256').update(text).digest('base64url').slice(0, 16) };
+  return last.digest;
 }
 
 /** Goes on with a hash of the text before, so that it is the same whatever the parts. */
