@@ -1,6 +1,8 @@
 interface Work {
   added: number;
   done: number;
+  /** Does what was there when it began: set until it has ended, or there is more. */
+  running?: Promise<void> | undefined;
 }
 
 /** Work that requests leave to their process, counted for each object. */
@@ -22,18 +24,29 @@ export class Backlog<Id> {
   add(id: Id, count: number): void {
     const work = this.#works.get(id) ?? { added: 0, done: 0 };
     work.added += count;
+    work.running = undefined;
     this.#works.set(id, work);
     this.onMore();
   }
 
-  /** Does what is left of an object now; what is added meanwhile stays left. After an error, others are next. */
+  /**
+   * Does what is left of an object now, once if several ask for the same; what is added meanwhile stays left. After an error, others are next.
+   */
   async finish(id: Id, run: () => Promise<void>): Promise<void> {
     const work = this.#works.get(id);
-    const { added = 0 } = work ?? {};
+    if (!work) return run();
+    if (work.running) return work.running;
+    const { added } = work;
     this.#works.delete(id);
-    if (work) this.#works.set(id, work);
-    await run();
-    if (work) work.done = Math.max(work.done, added);
-    if (work?.done === work?.added && this.#works.get(id) === work) this.#works.delete(id);
+    this.#works.set(id, work);
+    const running = run();
+    work.running = running;
+    try {
+      await running;
+      work.done = Math.max(work.done, added);
+      if (work.done === work.added && this.#works.get(id) === work) this.#works.delete(id);
+    } finally {
+      if (work.running === running) work.running = undefined;
+    }
   }
 }

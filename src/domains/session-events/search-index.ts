@@ -85,42 +85,39 @@ async function indexEvents(
   { sessionId, organizationId, indexedId, version }: Pending,
 ): Promise<void> {
   const tables = tablesOf(em);
+  const stream = tables
+    .selectFrom('session_stream as h')
+    .where('h.session_id', '=', sessionId)
+    .where('h.organization_id', '=', organizationId);
   // A deletion waits for the lock, and so finds what is written here.
   const session = await tables
     .selectFrom('session')
     .select(['title', 'created_at as createdAt'])
-    .select((eb) =>
-      eb
-        .exists(
-          eb
-            .selectFrom('session_stream as h')
-            .select('h.session_id')
-            .where('h.session_id', '=', sessionId)
-            .where('h.organization_id', '=', organizationId)
-            .where('h.command_memory', 'is not', null),
-        )
-        .as('isOfRun'),
-    )
+    .select(stream.select(sql<boolean>`h.command_memory is not null`.as('isOfRun')).as('isOfRun'))
+    .select(stream.select('h.last_id').as('lastId'))
     .where('id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .forKeyShare()
     .executeTakeFirst();
   if (!session) return;
-  const { isOfRun } = session;
+  const { isOfRun, lastId } = session;
   const events = await tables
     .selectFrom('session_event')
     .select(['id', 'created_at as createdAt', 'event_type as eventType', sql<string>`event_data::text`.as('eventData')])
     .select('is_superseded as isSuperseded')
     .where('session_id', '=', sessionId)
     .where('id', '>', indexedId)
+    // A limit would not keep PostgreSQL from sorting all that follow, if it takes the session for a short one.
+    .where('id', '<=', indexedId + EVENTS)
     .orderBy('id')
-    .limit(EVENTS)
     .execute();
   const title = { item: 'title', eventId: 0, createdAt: session.createdAt, text: session.title };
   const place = { sessionId, organizationId };
   await storeTexts(em, place, [title, ...(await rowsOf(em, place, events))]);
-  if (isOfRun) await deleteSuperseded(em, place);
-  const isComplete = events.length < EVENTS;
+  if (isOfRun === true) await deleteSuperseded(em, place);
+  // Of these ids, some may be pruned.
+  const until = Math.min(indexedId + EVENTS, lastId ?? indexedId);
+  const isComplete = until >= (lastId ?? 0);
   const { models, tools, failedTools } = await namesIn(events);
   await tables
     .updateTable('session_search')
@@ -133,7 +130,7 @@ async function indexEvents(
       models: withNames('models', models),
       tools: withNames('tools', tools),
       failed_tools: withNames('failed_tools', failedTools),
-      indexed_id: sql<number>`greatest(indexed_id, ${events.at(-1)?.id ?? indexedId}::bigint)`,
+      indexed_id: sql<number>`greatest(indexed_id, ${until}::bigint)`,
       // Another version was noted meanwhile: there is more to index.
       version: isComplete ? sql<string | null>`nullif(version, ${version}::uuid)` : sql<string | null>`version`,
     })
