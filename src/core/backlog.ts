@@ -30,12 +30,13 @@ export class Backlog<Id> {
   }
 
   /**
-   * Does what is left of an object now, once if several ask for the same; what is added meanwhile stays left. After an error, others are next.
+   * Does what is left of an object now, once if several ask for the same; what is added meanwhile stays left. After an error, others are next, and
+   * who has waited for another one does it. Not for transactions.
    */
   async finish(id: Id, run: () => Promise<void>): Promise<void> {
     const work = this.#works.get(id);
     if (!work) return run();
-    if (work.running) return work.running;
+    if (work.running) return work.running.catch(() => this.finish(id, run));
     const { added } = work;
     this.#works.delete(id);
     this.#works.set(id, work);

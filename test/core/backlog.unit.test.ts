@@ -43,13 +43,21 @@ test('after an error the work is left, and others are next', async () => {
   const { backlog, runs, finish } = create();
   backlog.add('a', 3);
   backlog.add('b', 1);
-  const both = Promise.allSettled([finish('a'), finish('a')]);
+  const failed = finish('a');
   runs[0]?.fail();
-  expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await expect(failed).rejects.toThrow('away');
   expect(backlog.leftOf('a')).toBe(3);
   expect(backlog.next).toBe('b');
-  const again = finish('a');
+});
+
+test('who has waited for one that fails does it, and has only an error of its own', async () => {
+  const { backlog, runs, finish } = create();
+  backlog.add('a', 3);
+  const all = Promise.allSettled([finish('a'), finish('a'), finish('a')]);
+  runs[0]?.fail();
+  while (runs.length < 2) await Promise.resolve();
   runs[1]?.end();
-  await again;
+  expect((await all).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+  expect(runs.length).toBe(2);
   expect(backlog.leftOf('a')).toBe(0);
 });

@@ -8,7 +8,7 @@ import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions
 import { type Appended, appendStatement, latestOf } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { countedElsewhere, messageKey } from './counted-messages.ts';
-import { foldFirst } from './fold-store.ts';
+import { foldFirst } from './fold-jobs.ts';
 import { convertLines, linesOf } from './line-converter.ts';
 import {
   type AppendSessionEventsInput,

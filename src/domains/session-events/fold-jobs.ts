@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import type { Backlog } from '../../core/backlog.ts';
 import type { SessionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { IS_BEHIND, foldAll } from './fold-store.ts';
+import { IS_BEHIND, MAX_EVENTS, foldAll } from './fold-store.ts';
 
 /** Folds events behind their recording: of this process, and what others have left. */
 
@@ -51,4 +52,16 @@ export async function foldAppended(reader: Sql, unfolded: Backlog<SessionId>): P
   if (id === undefined) return 0;
   await unfolded.finish(id, () => foldAll(reader, [id]));
   return 1;
+}
+
+/** Folds what this process has left of a session, if a page could not fold that and more. */
+export async function foldFirst(
+  { sql: reader, unfolded }: Pick<OperationContext, 'sql' | 'unfolded'>,
+  id: SessionId,
+  more: number,
+): Promise<void> {
+  if (unfolded.leftOf(id) + more <= MAX_EVENTS) return;
+  const fold = () => foldAll(reader, [id]);
+  // Another fold may wait for what this transaction has locked; and nobody may count on what is not committed.
+  await (reader.isTransaction ? fold() : unfolded.finish(id, fold));
 }

@@ -18,7 +18,7 @@ import { ANEW, NO_MEMORY } from './fold-memory.ts';
  */
 
 /** Who reads entries folds at most so many events of a session first, and an append leaves no more to fold. */
-const MAX_EVENTS = 1_000;
+export const MAX_EVENTS = 1_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 /** Pages of many bytes have few events. */
 const MAX_ROUNDS = 100;
@@ -388,13 +388,4 @@ export async function foldAll(
     const { heads } = await foldSessions(reader.primary, left, caller);
     left = left.filter((id) => heads.get(id)?.isComplete === false);
   }
-}
-
-/** Folds what this process has left of a session, if a page could not fold that and more. */
-export async function foldFirst(
-  { sql: reader, unfolded }: Pick<OperationContext, 'sql' | 'unfolded'>,
-  id: SessionId,
-  more: number,
-): Promise<void> {
-  if (unfolded.leftOf(id) + more > MAX_EVENTS) await unfolded.finish(id, () => foldAll(reader, [id]));
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createFolding, foldAppended } from '../../../src/domains/session-events/public.ts';
 import { Backlog } from '../../../src/core/backlog.ts';
@@ -467,4 +468,22 @@ test('an exit code of more than 32 bits is null in GraphQL and a number in REST,
   await append(gateway, key, id, [{ eventType: 'x', provider: 'p', eventData }]);
   expect((await pageOf(key, id, {})).nodes).toMatchObject([{ exitCode: null, isFailed: true }]);
   expect(await restEntries(gateway, key, id, 500)).toMatchObject([{ exitCode: 3_221_225_477 }]);
+});
+
+test('an append in a transaction does not wait for a fold of another one, which may wait for what the transaction has locked', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const { unfolded } = gateway.dependencies;
+  const { promise: ends, resolve: end } = Promise.withResolvers<void>();
+  unfolded.add(id, 1_000);
+  const other = unfolded.finish(id, () => ends);
+  const appended = gateway.rest('POST', `/v1/sessions/${id}/events`, {
+    key,
+    headers: { 'Idempotency-Key': 'one' },
+    body: { events: [{ eventType: 'message', eventData: { type: 'message', message: 'Hello' } }] },
+  });
+  const first = await Promise.race([appended, delay(5_000, 'it waits')]);
+  end();
+  await other;
+  expect(first).toMatchObject({ status: 201 });
 });
