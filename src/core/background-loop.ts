@@ -47,28 +47,23 @@ const PAUSE_PER_WORK = 20;
 /** A process that uses this share of its time is busy. */
 const BUSY = 1 / 4;
 const MIN_PAUSE_MS = 5;
-/** After so long a pause is measured again: it ends when the process is no longer busy. */
-const MAX_STEP_MS = 500;
 const MAX_PAUSE_MS = 20_000;
 
 /** Waits after some work. */
 export type PauseAfter = (workedMs: number, signal?: AbortSignal) => Promise<void>;
 
 /**
- * Pauses for background work that shares its process with requests: the busier the process was during the last step of a pause, the longer the
- * pause is, so that requests are hardly slower. An idle process works almost without pauses.
+ * Pauses for background work that shares its process with requests: the busier the process was during the last pause, the longer the next one
+ * is, so that requests are hardly slower. An idle process works almost without pauses.
  */
 export function createPauses(wait = pause): PauseAfter {
   let utilization = 0;
   return async (workedMs, signal) => {
-    let paused = 0;
-    const left = () => Math.min(MAX_PAUSE_MS, workedMs * PAUSE_PER_WORK * Math.min(1, utilization / BUSY)) - paused;
-    do {
-      const step = Math.max(MIN_PAUSE_MS, Math.min(MAX_STEP_MS, left()));
-      const before = performance.eventLoopUtilization();
-      await wait(step, signal);
-      paused += step;
-      ({ utilization } = performance.eventLoopUtilization(before));
-    } while (left() > 0 && signal?.aborted !== true);
+    const before = performance.eventLoopUtilization();
+    await wait(
+      Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, workedMs * PAUSE_PER_WORK * Math.min(1, utilization / BUSY))),
+      signal,
+    );
+    ({ utilization } = performance.eventLoopUtilization(before));
   };
 }
