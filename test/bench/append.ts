@@ -158,7 +158,7 @@ export const appendWork = (): Work => ({
 
 let batchNumber = 0;
 
-/** The next append to a session of the client. Its text is made once. */
+/** The next append to a session of the client. Its text is made once, and gets the number of the batch. */
 export function appendBatch(client: number): WorkRequest {
   batchNumber += 1;
   const { body = '', ...request } = (BATCHES[client] ??= appendOf(appendSession(client), BATCH));
