@@ -220,6 +220,28 @@ test('what each running session does, and why each of the latest failed, is besi
   expect(problems).toEqual([]);
 });
 
+test('a page that is asked for at the moment in which its button appears is listed once', async () => {
+  const context = await site.newContext({ key });
+  await context.addInitScript(() => {
+    const press = () => {
+      document.querySelector<HTMLElement>('button.more')?.click();
+      const { dataset } = document.documentElement;
+      dataset['most'] = String(Math.max(Number(dataset['most'] ?? 0), document.querySelectorAll('tbody tr').length));
+    };
+    new MutationObserver(press).observe(document, { childList: true, subtree: true });
+  });
+  const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
+    key,
+    '{ viewer { organization { sessions { totalCount } } } }',
+  );
+  const many = data?.viewer.organization.sessions.totalCount ?? 0;
+  expect(many).toBeGreaterThan(50);
+  const { page, problems } = await site.open('/sessions', {}, context);
+  await expectListed(page, many);
+  expect(await page.locator('html').getAttribute('data-most')).toBe(String(many));
+  expect(problems).toEqual([]);
+});
+
 test('the failed sessions that need a person are a list of their own', async () => {
   const { page, problems } = await site.open('/sessions?needs=yes', { key });
   await page.getByRole('list', { name: 'Filters that are set' }).getByText('Needs a person').waitFor();

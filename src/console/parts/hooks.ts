@@ -149,6 +149,8 @@ export function usePages<Name extends OperationName, Row>(
   const left = useRef(new AbortController());
   /** The variables of the list of which another page is wanted once it is read: a reader asked while it was, or the page was not read to its end. */
   const wanted = useRef<string | undefined>(undefined);
+  /** Whether something is read now. The state tells as of the last render, whose button may be pressed before its effects have run. */
+  const isReading = useRef(false);
   const held = useRef(stays);
   held.current = stays;
   const isHeld = (before: PagesState<Row>) => follows && (held.current || before.isRestored);
@@ -156,11 +158,13 @@ export function usePages<Name extends OperationName, Row>(
     const { signal } = left.current;
     if (after === null) changes.current = [];
     else wanted.current = key;
+    isReading.current = true;
     setState((before) => ({ ...before, isLoading: true }));
     const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     const list = { name, variables: JSON.parse(key) as Variables[Name], pageOf };
     const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause, isQuiet: quiet });
     if (signal.aborted) return;
+    isReading.current = false;
     const missed = changes.current ?? [];
     (after === null ? changes : wanted).current = undefined;
     setState((before) => {
@@ -178,7 +182,7 @@ export function usePages<Name extends OperationName, Row>(
     return () => left.current.abort();
   }, [name, key, round]);
   useEffect(() => {
-    if (state.isLoading || state.of !== key) return;
+    if (isReading.current || state.of !== key) return;
     remember(name + key, loadedOf(state));
     const isWanted = wanted.current === key && state.hasMore;
     wanted.current = undefined;
@@ -188,7 +192,7 @@ export function usePages<Name extends OperationName, Row>(
     ...state,
     changed: state.changed.size,
     stays: isHeld(state),
-    loadMore: async () => void (state.isLoading ? (wanted.current = key) : await load(state.end)),
+    loadMore: async () => void (isReading.current ? (wanted.current = key) : await load(state.end)),
     reload: useCallback<Reload>((how) => setRound(again(true, how)), []),
     catchUp: useCallback(() => setRound(again(false, 'quiet')), []),
     update: useCallback((change) => {
