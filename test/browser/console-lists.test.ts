@@ -66,6 +66,30 @@ test('Back shows the pages that were loaded, at the same place, with the focus o
   expect(problems).toEqual([]);
 });
 
+test('a session that moves into the rows while the page with it is read is listed once', async () => {
+  const { key } = await site.createKey();
+  const oldest = await createSession(site, key, { title: 'Oldest' });
+  for (let count = 1; count <= 59; count += 1) await createSession(site, key, { title: `Session ${count}` });
+  const { page, problems } = await site.open('/sessions', { key });
+  await page.getByText('1–50 of 60').waitFor();
+  await page.route('**/graphql', async (route) => {
+    const { operationName, variables } = route.request().postDataJSON();
+    if (operationName !== 'Sessions' || !variables.after) return route.continue();
+    const response = await route.fetch();
+    await moveTo(site, key, oldest, 'IN_PROGRESS');
+    await page.getByRole('link', { name: 'Oldest', exact: true }).waitFor();
+    return route.fulfill({ response });
+  });
+  await page.getByRole('button', { name: 'Load more' }).click();
+  await expect.poll(() => page.getByText(/^1–/).textContent()).not.toMatch(/^1–5/);
+  expect(await titles(page).count()).toBe(60);
+  await page
+    .getByRole('row', { name: /Oldest/ })
+    .getByText('In progress')
+    .waitFor();
+  expect(problems).toEqual([]);
+});
+
 test('a click on a head orders by it, in both directions; the order is in the address, and rows stay when they change', async () => {
   const { key } = await site.createKey();
   await createSession(site, key, { title: 'Free' });

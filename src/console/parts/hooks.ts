@@ -168,7 +168,7 @@ export function usePages<Name extends OperationName, Row>(
     const missed = changes.current ?? [];
     (after === null ? changes : wanted).current = undefined;
     setState((before) => {
-      if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...nodes] };
+      if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...othersOf(before.rows, nodes)] };
       const rows = missed.reduce<readonly Row[]>((some, change) => change(some), nodes);
       const isShown = shown || before.of !== key || !isHeld(before) || answer.faults.length > 0;
       const changed = isShown ? NONE : differences(before.rows, rows);
@@ -235,12 +235,20 @@ async function readPages<Name extends OperationName, Row>(list: Listed<Name, Row
   }
 }
 
+const idOf = (row: unknown) => (row as { readonly id?: unknown }).id;
+
+/** The rows of a page but those that have moved into the rows before it while it was read. */
+function othersOf<Row>(rows: readonly Row[], page: readonly Row[]): readonly Row[] {
+  const ids = new Set(rows.map(idOf));
+  return page.filter((row) => idOf(row) === undefined || !ids.has(idOf(row)));
+}
+
 const NONE: ReadonlySet<string> = new Set();
 
 /** The ids of the rows that are new, gone or other than before. */
 function differences<Row>(before: readonly Row[], after: readonly Row[]): ReadonlySet<string> {
   const texts = (rows: readonly Row[]) =>
-    new Map(rows.map((row): [string, string] => [String((row as { readonly id?: unknown }).id), JSON.stringify(row)]));
+    new Map(rows.map((row): [string, string] => [String(idOf(row)), JSON.stringify(row)]));
   const [old, fresh] = [texts(before), texts(after)];
   return new Set([...old.keys(), ...fresh.keys()].filter((id) => old.get(id) !== fresh.get(id)));
 }
