@@ -43,6 +43,8 @@ function readOptions(args: string[]) {
   if (format !== undefined && file === undefined) throw new UsageError('--format and --map: are only for one file');
   return {
     ...values,
+    /** The arguments for a process that does the same; what an agent adds to the call of its hook is none. */
+    given: args.filter((arg) => arg !== '--hook' && !positionals.includes(arg)),
     format,
     map,
     exclude: values.exclude ?? [],
@@ -127,19 +129,25 @@ function measure(transcripts: readonly Transcript[], cursors: Cursors) {
   return { lines, credentials };
 }
 
+/** Says what is to be sent. @returns how many bytes */
+function tell(due: readonly Transcript[], cursors: Cursors, inDetail: boolean): number {
+  const bytes = due.reduce((sum, { path, size }) => sum + size - Math.min(size, cursors.get(path)?.end ?? 0), 0);
+  const sessions = new Set(due.map(({ agent, sourceId }) => `${agent} ${sourceId}`)).size;
+  say(`${counted(sessions, 'session')}, ${sizeOf(bytes)}`);
+  if (!inDetail) return bytes;
+  // All of the files is read for it.
+  const { lines, credentials } = measure(due, cursors);
+  say(`${counted(lines, 'line')}; ${counted(credentials, 'possible credential')}, which the gateway replaces`);
+  return bytes;
+}
+
 export async function runImport(args: string[]) {
   const options = readOptions(args);
   const cursors = new Cursors(options.spool);
   const due = dueTranscripts(options, cursors);
-  const bytes = due.reduce((sum, { path, size }) => sum + size - Math.min(size, cursors.get(path)?.end ?? 0), 0);
-  const sessions = new Set(due.map(({ agent, sourceId }) => `${agent} ${sourceId}`)).size;
-  say(`${counted(sessions, 'session')}, ${sizeOf(bytes)}`);
-  // All of the files is read for the question only.
-  if (!options.yes || options['dry-run']) {
-    const { lines, credentials } = measure(due, cursors);
-    say(`${counted(lines, 'line')}; ${counted(credentials, 'possible credential')}, which the gateway replaces`);
-  }
-  if (options['dry-run'] || due.length === 0) return;
+  const isDry = options['dry-run'] ?? false;
+  const bytes = tell(due, cursors, isDry || !options.yes);
+  if (isDry || due.length === 0) return;
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
   if (
@@ -161,6 +169,10 @@ export async function runImport(args: string[]) {
 export async function runSync(args: string[]) {
   const options = readOptions(args);
   if (options.hook) return startInBackground(options, await endedSession());
+  if (options['dry-run']) {
+    const cursors = new Cursors(options.spool);
+    return void tell(newTranscripts(options, cursors), cursors, true);
+  }
   try {
     await syncAll(options);
     if (process.exitCode === 1) noteError('some transcripts are not sent; node record.mjs sync says why');
@@ -171,14 +183,18 @@ export async function runSync(args: string[]) {
   }
 }
 
+/** What was there before a person has signed in is sent by `import` only. */
+function newTranscripts(options: Options, cursors: Cursors): Transcript[] {
+  const since = SAVED.since ?? (options.managed ? (readLogin(GATEWAY)?.since ?? 0) : 0);
+  return dueTranscripts({ ...options, from: Math.max(options.from, since) }, cursors);
+}
+
 async function syncAll(options: Options) {
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
-  // What was there before a person has signed in is sent by `import` only.
-  const from = Math.max(options.from, SAVED.since ?? (options.managed ? (readLogin(GATEWAY)?.since ?? 0) : 0));
   await locked(options.spool, async () => {
     const cursors = new Cursors(options.spool);
-    await sendAll(dueTranscripts({ ...options, from }, cursors), cursors, options, undefined);
+    await sendAll(newTranscripts(options, cursors), cursors, options, undefined);
     await completeEnded(cursors, options);
   });
 }
@@ -213,7 +229,7 @@ async function completeEnded(cursors: Cursors, { spool, waitMs }: Options) {
 }
 
 /** A hook must not delay the agent, whatever happens. */
-function startInBackground({ spool: base, managed }: Options, ended: string | undefined) {
+function startInBackground({ spool: base, managed, given }: Options, ended: string | undefined) {
   // Until somebody has signed in, nothing is kept.
   if (managed && settingsProblem() !== undefined) return;
   try {
@@ -222,8 +238,7 @@ function startInBackground({ spool: base, managed }: Options, ended: string | un
       fs.appendFileSync(join(base, ENDED), `${ended}\n`, { mode: 0o600 });
     }
     if (leaveToOther(base)) return;
-    const args = [process.argv[1] ?? '', 'sync', ...(managed ? ['--managed'] : [])];
-    spawn(process.execPath, args, { detached: true, stdio: 'ignore' })
+    spawn(process.execPath, [process.argv[1] ?? '', 'sync', ...given], { detached: true, stdio: 'ignore' })
       .on('error', () => undefined)
       .unref();
   } catch {

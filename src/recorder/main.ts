@@ -9,7 +9,7 @@
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
 //   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI, OpenCode, Qwen Code, Copilot CLI, pi and Cline CLI have left on this machine, after a question
-//   node record.mjs install                              lets Claude Code, Codex, Gemini CLI, Copilot CLI and OpenCode call `sync` after each turn; `uninstall` undoes it
+//   node record.mjs install                              lets Claude Code, Codex, Gemini CLI, Copilot CLI and OpenCode call `sync`, which sends what is new, after each turn; `uninstall` undoes it. --yes does both without a question
 //   node record.mjs install --print managed --at PATH    prints what an administrator puts on all machines, where the recorder is at PATH; each person then runs `login`
 //   node record.mjs pull SESSION                         writes the files of a session of Claude Code or Codex to this machine, and says how to go on with it here; without SESSION it lists the last ones of this project
 //   node record.mjs status                               says whether the hooks record, and ends with 1 if not
@@ -19,11 +19,12 @@
 //   --since 90d            only transcripts that were changed in this time: days (d), hours (h), or a date
 //   --exclude FOLDER       leaves out the work in a folder; can be repeated. A file .workspace-ignore in the folder does the same
 //   --public               the whole organization can read the sessions
-//   --dry-run              only says what would be sent; --yes sends without a question
+//   --dry-run              only says what would be sent; import --yes sends without a question
+//   --format, --map        of one transcript, and --spool, as below; --wait SECONDS is 600 by default
 //
 // Options of pull
 //   --into FOLDER          the folder to work in; by default this one. Folders in the files become those of this machine
-//   --force                writes over a file that differs
+//   --force                writes over a file that differs; --spool as below
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
@@ -43,7 +44,8 @@
 //   - Each second the new lines are sent, in batches with an id, so that a batch that is sent again is stored once.
 //   - Lines are first written to a file that only you can read. While the gateway is away they wait there; what could not be sent in the end
 //     stays there, and the recorder says where.
-//   - The agent never waits for the gateway. It gets the signals that the recorder gets, and the recorder ends with its exit code.
+//   - The agent never waits for the gateway. It gets the signals that the recorder gets, and the recorder ends with its exit code:
+//     with 127 if there is no such program. Wrong arguments of the recorder end it with 2.
 //   - Whatever happens to the recording, the agent runs: a missing login or KEY, a full disk or a refused request is reported.
 //   - At the end the session becomes completed, or failed if the agent's exit code is not 0. Of a pipe the exit code is not known.
 //     Of an agent that failed, the last 4 KiB of its standard error are recorded too.
@@ -145,10 +147,10 @@ async function runAgent([file = '', ...args]: readonly string[], keep: (chunk: B
   return { code: code ?? 128 + (signal ? constants.signals[signal] : 0), signal, errorText, isTerminated };
 }
 
-/** The comment at the top of this file. */
-function helpText() {
+/** Prints the comment at the top of this file. */
+function sayHelp(): void {
   const [comment = ''] = fs.readFileSync(new URL(import.meta.url), 'utf8').split('\n\n');
-  return `${comment.replace(/^#.*\n/, '').replaceAll(/^\/\/ ?/gm, '')}\n`;
+  process.stdout.write(`${comment.replace(/^#.*\n/, '').replaceAll(/^\/\/ ?/gm, '')}\n`);
 }
 
 const COMMANDS: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
@@ -165,9 +167,10 @@ const COMMANDS: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
 async function main() {
   const [, , first = '', ...rest] = process.argv;
   if (first !== 'status' && !rest.includes('--hook')) sayLastError();
-  if (Object.hasOwn(COMMANDS, first)) return COMMANDS[first]?.(rest);
+  if (Object.hasOwn(COMMANDS, first))
+    return rest.includes('--help') || rest.includes('-h') ? sayHelp() : COMMANDS[first]?.(rest);
   const { command, resume, waitMs, wait: _wait, help, ...options } = readArguments();
-  if (help) return void process.stdout.write(helpText());
+  if (help) return sayHelp();
   if (resume !== undefined) return resumeRun(resume, waitMs);
   const spool = openSpool(options, command);
   const keep = keeperOf(spool);

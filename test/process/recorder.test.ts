@@ -270,8 +270,9 @@ test.each<[args: string[], env: Record<string, string>, code: number, message: s
   expect(await readdir(spool)).toEqual([]);
 });
 
-test('--help prints the documentation at the top of the file', async () => {
-  const { output, exited } = await record(['--help']);
+const HELP = [['--help'], ...['import', 'sync', 'pull', 'login', 'uninstall'].map((command) => [command, '-h'])];
+test.each(HELP)('%s %s prints the documentation at the top of the file', async (...args) => {
+  const { output, exited } = await record(args);
   expect(await exited).toBe(0);
   expect(output.stdout).toMatch(/^Records the output of an agent/);
   expect(output.stdout).toContain('--resume FOLDER');

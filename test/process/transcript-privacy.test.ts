@@ -1,4 +1,4 @@
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
@@ -110,7 +110,7 @@ test('left out: folders with the file, excluded ones, also through links and wit
   expect((await sessions())[0]?.visibility).toBe('private');
 });
 
-test('--dry-run makes no request; --public and --since are kept', async () => {
+test('--dry-run makes no request, of import nor of sync; --public and --since are kept', async () => {
   const requests: string[] = [];
   const relay = await startRelay(
     gateway.url,
@@ -119,7 +119,9 @@ test('--dry-run makes no request; --public and --since are kept', async () => {
   );
   account = { ...account, url: relay.url };
   await writeTranscript(account.home, 'a', [said('/srv/shop', 'a'), { key: `ghp_${'a1'.repeat(18)}` }]);
-  expect((await record('import', '--dry-run')).stderr).toContain('2 lines; 1 possible credential,');
+  const dry = /^record: 1 session, .*\nrecord: 2 lines; 1 possible credential, which the gateway replaces\n$/;
+  for (const command of ['import', 'sync'])
+    expect(await record(command, '--dry-run')).toEqual({ code: 0, stdout: '', stderr: expect.stringMatching(dry) });
   expect((await record('import', '--yes', '--since', '2100-01-01')).stderr).toContain('0 sessions');
   expect(requests).toEqual([]);
   await record('import', '--yes', '--public');
@@ -130,6 +132,18 @@ test('--dry-run makes no request; --public and --since are kept', async () => {
     '{"key":"[redacted]"}',
   ]);
   relay.close();
+});
+
+test('a hook keeps the options that it has, with the notification of Codex behind them', async () => {
+  const folders = ['left-out', 'shop'].map((name) => join(account.home, name)) as [string, string];
+  for (const folder of folders) await mkdir(folder);
+  await writeTranscript(account.home, 'a', [said(folders[0], 'left out')]);
+  await writeTranscript(account.home, 'b', [said(folders[1], 'sent')]);
+  const spool = join(account.home, 'kept here');
+  const options = ['--exclude', folders[0], '--public', '--spool', spool];
+  expect((await record('sync', '--hook', ...options, '{"type":"agent-turn-complete"}')).code).toBe(0);
+  await expect.poll(() => readFile(join(spool, 'transcripts.ndjson'), 'utf8').catch(() => '')).toContain('b.jsonl');
+  expect((await sessions()).map(({ title, visibility }) => [title, visibility])).toEqual([['sent', 'public']]);
 });
 
 test('a transcript that was moved is not sent again, and goes on', async () => {
