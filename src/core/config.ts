@@ -104,7 +104,7 @@ const environment = z.object({
   DATABASE_URL: postgresUrl.optional(),
   /** `transaction` if `DATABASE_URL` is PgBouncer or a similar pooler in that mode: each transaction may use another server connection. */
   DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
-  /** Connections of each process for requests, 4–1,000, of which a request uses up to four at once; two or three more are for other purposes. */
+  /** Connections of each process for requests, 4–1,000, of which a request uses up to four at once; two to four more are for other purposes. */
   DATABASE_POOL_SIZE: wholeNumber(1_000, 4).default(20),
   /** The database without the pooler, for `LISTEN` and migrations; required with `DATABASE_POOLER`. Default: `DATABASE_URL`. */
   DATABASE_DIRECT_URL: postgresUrl.optional(),

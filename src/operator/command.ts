@@ -101,7 +101,7 @@ const PLAN_FILE = required('FILE', 'a tracking plan in YAML or JSON; - reads sta
 const ADDRESS: { readonly addresses: Parameter<string[]> } = {
   addresses: {
     usage: 'ADDRESS',
-    meaning: 'the address of the gateway; by default the variable GATEWAY',
+    meaning: 'the address of the gateway; by default that of the variable GATEWAY or of the only login',
     shown: '[ADDRESS]',
     read: (given: readonly string[]) => [...given],
   },

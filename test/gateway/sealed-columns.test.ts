@@ -4,6 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { SEALED_COLUMNS } from '../../src/gateway/prepare-database.ts';
 import { runCommand } from '../../src/operator/commands.ts';
+import { codeBlocks } from '../support/documents.ts';
 import { CookieJar, signInAs } from '../support/fixtures/company-sign-in.ts';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
 import { callAt } from '../support/fixtures/tool-addresses.ts';
@@ -72,6 +73,15 @@ test('after a rotation all of it can be read without the old key', async () => {
     expect([table, rows.length]).not.toEqual([table, 0]);
     for (const row of rows) expect(await alone.open(row[column] ?? '', placeOf(row))).not.toBe('');
   }
+});
+
+test('after a loss of the key, what the guide deletes is all of it, and what is left can be used', async () => {
+  const blocks = await codeBlocks('docs/operations.md', 'sql');
+  const statements = blocks.find((text) => text.startsWith('delete from secret'))?.split(';') ?? [];
+  for (const statement of statements) if (statement.trim()) await gateway.dependencies.sql.query(statement, []);
+  expect(await encryptedColumns()).toEqual([]);
+  for (const path of ['/v1/webhooks', '/v1/mcp-connections', '/v1/tool-approvals'])
+    expect([path, (await gateway.rest('GET', path, { key: fixture.key })).status]).toEqual([path, 200]);
 });
 
 /** Where the source encrypts, and where the value is kept. A column must be one of `SEALED_COLUMNS`. */

@@ -134,6 +134,17 @@ const counting = <Row>(before: PagesState<Row>, change: Change<Row>): PagesState
   changed: new Set([...before.changed, ...differences(before.rows, change(before.rows))]),
 });
 
+/** The rows that are shown stay where others must not take their place, and what would have changed is counted. */
+function replaced<Row>(
+  before: PagesState<Row>,
+  after: Omit<PagesState<Row>, 'isRestored'>,
+  isShown: boolean,
+): PagesState<Row> {
+  const changed = isShown ? NONE : differences(before.rows, after.rows);
+  if (changed.size > 0) return { ...before, isLoading: false, paused: undefined, changed };
+  return { ...after, isRestored: before.isRestored && !isShown };
+}
+
 /** Loads a list page by page. `pageOf` finds the page in an answer; undefined if it was refused. */
 export function usePages<Name extends OperationName, Row>(
   name: Name,
@@ -165,15 +176,12 @@ export function usePages<Name extends OperationName, Row>(
     const { nodes, ...answer } = await readPages(list, { after, count, signal, onPause, isQuiet: quiet });
     if (signal.aborted) return;
     isReading.current = false;
-    const missed = changes.current ?? [];
+    const rows = (changes.current ?? []).reduce<readonly Row[]>((some, change) => change(some), nodes);
     (after === null ? changes : wanted).current = undefined;
     setState((before) => {
-      if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...othersOf(before.rows, nodes)] };
-      const rows = missed.reduce<readonly Row[]>((some, change) => change(some), nodes);
+      if (after !== null) return { ...before, ...answer, rows: [...before.rows, ...othersOf(before.rows, rows)] };
       const isShown = shown || before.of !== key || !isHeld(before) || answer.faults.length > 0;
-      const changed = isShown ? NONE : differences(before.rows, rows);
-      if (changed.size > 0) return { ...before, isLoading: false, paused: undefined, changed };
-      return { ...answer, rows, of: key, isRestored: before.isRestored && !isShown, changed: NONE };
+      return replaced(before, { ...answer, rows, of: key, changed: NONE }, isShown);
     });
   };
   useEffect(() => {
