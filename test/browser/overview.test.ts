@@ -38,6 +38,16 @@ async function leadsToAsMany(page: Page, link: Locator): Promise<void> {
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
 }
 
+/** How many sessions the API finds. */
+async function countSessions(filter: object): Promise<number> {
+  const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
+    key,
+    'query($filter: SessionFilter) { viewer { organization { sessions(filter: $filter) { totalCount } } } }',
+    { filter },
+  );
+  return data?.viewer.organization.sessions.totalCount ?? 0;
+}
+
 test('every number of sessions leads to a list with as many, also in another time zone', async () => {
   const context = await site.newContext({ key });
   const { page, problems } = await site.open('/overview', {}, context);
@@ -93,12 +103,7 @@ test('the numbers of each group lead to its sessions, and those of tools to the 
   ] as const) {
     await tool.locator('td').nth(cell).locator('a').click();
     await page.getByRole('list', { name: 'Filters that are set' }).getByText(chip).waitFor();
-    const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
-      key,
-      'query($filter: SessionFilter) { viewer { organization { sessions(filter: $filter) { totalCount } } } }',
-      { filter },
-    );
-    const many = data?.viewer.organization.sessions.totalCount ?? 0;
+    const many = await countSessions(filter);
     expect(many).toBeGreaterThan(0);
     await expectListed(page, many);
     await page.goBack();
@@ -230,11 +235,7 @@ test('a page that is asked for at the moment in which its button appears is list
     };
     new MutationObserver(press).observe(document, { childList: true, subtree: true });
   });
-  const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
-    key,
-    '{ viewer { organization { sessions { totalCount } } } }',
-  );
-  const many = data?.viewer.organization.sessions.totalCount ?? 0;
+  const many = await countSessions({});
   expect(many).toBeGreaterThan(50);
   const { page, problems } = await site.open('/sessions', {}, context);
   await expectListed(page, many);
@@ -245,11 +246,7 @@ test('a page that is asked for at the moment in which its button appears is list
 test('the failed sessions that need a person are a list of their own', async () => {
   const { page, problems } = await site.open('/sessions?needs=yes', { key });
   await page.getByRole('list', { name: 'Filters that are set' }).getByText('Needs a person').waitFor();
-  const { data } = await site.graphql<{ viewer: { organization: { sessions: { totalCount: number } } } }>(
-    key,
-    '{ viewer { organization { sessions(filter: { needsPerson: true }) { totalCount } } } }',
-  );
-  const many = data?.viewer.organization.sessions.totalCount ?? 0;
+  const many = await countSessions({ needsPerson: true });
   expect(many).toBeGreaterThan(0);
   await expectListed(page, many);
   expect(problems).toEqual([]);

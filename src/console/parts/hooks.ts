@@ -245,8 +245,8 @@ async function readPages<Name extends OperationName, Row>(list: Listed<Name, Row
 
 const idOf = (row: unknown) => (row as { readonly id?: unknown }).id;
 
-/** The rows of a page but those that have moved into the rows before it while it was read. */
-function othersOf<Row>(rows: readonly Row[], page: readonly Row[]): readonly Row[] {
+/** The rows of a page but those that are listed already, such as one that has moved while the page was read. */
+export function othersOf<Row>(rows: readonly Row[], page: readonly Row[]): readonly Row[] {
   const ids = new Set(rows.map(idOf));
   return page.filter((row) => idOf(row) === undefined || !ids.has(idOf(row)));
 }

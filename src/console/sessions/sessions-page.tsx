@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { query } from '../parts/api.ts';
 import { useScope } from '../parts/caller.ts';
 import { ChoiceField, Filters, InputField, momentOf, useFilter, useSettled } from '../parts/filters.tsx';
-import { type Pages, usePages } from '../parts/hooks.ts';
+import { type Pages, othersOf, usePages } from '../parts/hooks.ts';
 import type { Answers, Variables } from '../generated/operation-types.ts';
 import type { Fields } from './session-filters.tsx';
 import { CreateSessionButton } from './session-actions.tsx';
@@ -235,7 +235,7 @@ function useRecordedTimes(
       const { data } = await query('Sessions', variables, { signal: left.signal, isQuiet: true });
       const fresh = data?.viewer.organization?.sessions?.nodes ?? [];
       if (left.signal.aborted) return;
-      update((rows) => [...fresh, ...rows.filter((row) => !fresh.some(({ id }) => id === row.id))]);
+      update((rows) => [...fresh, ...othersOf(fresh, rows)]);
       wait();
     };
     let timer: ReturnType<typeof setTimeout> | undefined;
